@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What benchmark programs share: time, CPU time of the whole machine, one
+ * process a CPU, and the output
+ *
+ *	bench: METRIC VALUE UNIT
+ *
+ * one line for each measured pass; scripts take medians and spreads. For a case
+ * named C, METRIC is C for the case itself, C.cpu for the CPU time that it took
+ * and C.limit for the same work split over one process a CPU.
+ */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <errno.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PASSES	3		/* measured passes a boot, after one that is not counted */
+
+static inline void __attribute__((noreturn)) bench_die(const char *what)
+{
+	fprintf(stderr, "%s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static inline double bench_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1e3 + ts.tv_nsec / 1e6;
+}
+
+/*
+ * Busy milliseconds of all CPUs since boot, helpers in kernel threads included:
+ * everything in /proc/stat but idle and iowait. Counted in ticks of 10 ms.
+ */
+static inline double bench_cpu_ms(void)
+{
+	unsigned long long v[8] = { 0 };
+	FILE *f = fopen("/proc/stat", "r");
+
+	if (!f)
+		bench_die("fopen(/proc/stat)");
+	if (fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2], &v[3],
+		   &v[4], &v[5], &v[6], &v[7]) < 4)
+		bench_die("fscanf(/proc/stat)");
+	fclose(f);
+	return (v[0] + v[1] + v[2] + v[5] + v[6] + v[7]) * 1e3 / sysconf(_SC_CLK_TCK);
+}
+
+static inline void bench_print(const char *name, const char *suffix, double value, const char *unit)
+{
+	printf("bench: %s%s %.3f %s\n", name, suffix, value, unit);
+	fflush(stdout);
+}
+
+static inline void bench_pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		bench_die("sched_setaffinity");
+}
+
+struct bench_split {
+	int go;			/* processes wait for it, each on its CPU */
+	int ready;
+	int failed;
+};
+
+/*
+ * Run fn(cpu, nr_cpus, arg) in one process a CPU, pinned and started together.
+ * Milliseconds until the slowest has ended it; -1 if one failed.
+ */
+static inline double bench_split_ms(int (*fn)(int cpu, int nr_cpus, void *arg), void *arg)
+{
+	int cpu, nr = sysconf(_SC_NPROCESSORS_ONLN);
+	struct bench_split *s;
+	double *end, start, last = 0;
+	size_t len = sizeof(*s) + nr * sizeof(double);
+
+	s = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (s == MAP_FAILED)
+		bench_die("mmap(split)");
+	end = (double *)(s + 1);
+	for (cpu = 0; cpu < nr; cpu++) {
+		pid_t pid = fork();
+
+		if (pid < 0)
+			bench_die("fork");
+		if (pid)
+			continue;
+		bench_pin(cpu);
+		__atomic_add_fetch(&s->ready, 1, __ATOMIC_SEQ_CST);
+		while (!__atomic_load_n(&s->go, __ATOMIC_SEQ_CST))
+			sched_yield();
+		if (fn(cpu, nr, arg))
+			__atomic_store_n(&s->failed, 1, __ATOMIC_SEQ_CST);
+		end[cpu] = bench_ms();
+		_exit(0);
+	}
+	while (__atomic_load_n(&s->ready, __ATOMIC_SEQ_CST) < nr)
+		sched_yield();
+	start = bench_ms();
+	__atomic_store_n(&s->go, 1, __ATOMIC_SEQ_CST);
+	while (wait(NULL) > 0)
+		;
+	for (cpu = 0; cpu < nr; cpu++)
+		if (end[cpu] > last)
+			last = end[cpu];
+	if (s->failed)
+		last = start - 1;
+	munmap(s, len);
+	return last - start;
+}
+
+#endif

@@ -1,0 +1,556 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * fallocate(2) on hugetlbfs from one process: contents, counters, sizes and
+ * errors. Usage: fallocate-test [2M|1G]
+ *
+ * What is asserted is what the unpatched kernel does, odd or not: after ENOSPC
+ * the pages stay in the file and i_size does not grow, after EINTR i_size grows
+ * to the full request. Every page of the pool holds non-zero data before each
+ * fallocate, so that a page that was not cleared shows.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/statfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/huge.h"
+#include "lib/ktap.h"
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE	0x0010
+#endif
+
+static struct pool start;	/* before each test: all pages free */
+static long total;		/* its number of pages */
+
+/* fallocate() as 0 or -errno, offset and length in bytes. */
+static int falloc(int fd, int mode, off_t offset, off_t len)
+{
+	return fallocate(fd, mode, offset, len) ? -errno : 0;
+}
+
+#define EXPECT_RET(call, want)							\
+	do {									\
+		int ret_ = (call);						\
+		CHECK(ret_ == (want), "%s: %d, %d expected", #call, ret_, want);\
+	} while (0)
+
+/* The file has @pages pages and size @size; the pool has @used fewer free, and @resv reserved. */
+static void expect(const char *when, int fd, long pages, off_t size, long used, long resv)
+{
+	long free_sum = 0, i;
+	struct pool p;
+
+	pool_read(&p);
+	for (i = 0; i < nr_nodes; i++) {
+		free_sum += p.node_free[i];
+		CHECK(p.node_total[i] == start.node_total[i], "%s: node%d has %ld pages, %ld expected",
+		      when, nodes[i], p.node_total[i], start.node_total[i]);
+	}
+	CHECK(p.total == start.total, "%s: Total %ld, %ld expected", when, p.total, start.total);
+	CHECK(p.free == start.free - used, "%s: Free %ld, %ld expected", when, p.free,
+	      start.free - used);
+	CHECK(free_sum == p.free, "%s: nodes have %ld free, %ld expected", when, free_sum, p.free);
+	CHECK(p.resv == resv, "%s: Rsvd %ld, %ld expected", when, p.resv, resv);
+	CHECK(p.surp == 0, "%s: Surp %ld, 0 expected", when, p.surp);
+	if (fd < 0)
+		return;
+	CHECK(file_pages(fd) == pages, "%s: file has %ld pages, %ld expected", when,
+	      file_pages(fd), pages);
+	CHECK(file_size(fd) == size, "%s: i_size %lld, %lld expected", when,
+	      (long long)file_size(fd), (long long)size);
+}
+
+static void expect_zero(const char *when, int fd, long first, long nr)
+{
+	ssize_t bad;
+	char *p;
+
+	bad = file_first_nonzero(fd, first * hsize, nr * hsize, 1 << 20);
+	CHECK(bad < 0, "%s: read: not zero at %zd of page %ld", when, bad % (ssize_t)hsize,
+	      first + bad / (ssize_t)hsize);
+	p = map_shared(fd, (first + nr) * hsize);
+	bad = first_nonzero(p + first * hsize, nr * hsize);
+	CHECK(bad < 0, "%s: mmap: not zero at %zd of page %ld", when, bad % (ssize_t)hsize,
+	      first + bad / (ssize_t)hsize);
+	munmap(p, (first + nr) * hsize);
+}
+
+static int new_file(void)
+{
+	pool_dirty();
+	return huge_file();
+}
+
+static void t_whole_pool(void)
+{
+	int fd = new_file();
+
+	EXPECT_RET(falloc(fd, 0, 0, total * hsize), 0);
+	expect("after fallocate", fd, total, total * hsize, total, 0);
+	expect_zero("all", fd, 0, total);
+	CHECK(file_first_nonzero(fd, 4097, hsize + 12345, 4099) < 0, "odd pread: not zero");
+	expect("after reading", fd, total, total * hsize, total, 0);
+}
+
+static void t_unaligned(void)
+{
+	int fd = new_file();
+
+	EXPECT_RET(falloc(fd, 0, hsize - 1, 2), 0);
+	expect("two bytes on an edge", fd, 2, hsize + 1, 2, 0);
+	EXPECT_RET(falloc(fd, 0, 2 * hsize + 4096, hsize), 0);
+	expect("a page off by 4096", fd, 4, 3 * hsize + 4096, 4, 0);
+	EXPECT_RET(ftruncate(fd, 4 * hsize), 0);
+	expect_zero("both", fd, 0, 4);
+}
+
+static void t_hole_before(void)
+{
+	bool present[4];
+	int fd = new_file();
+
+	EXPECT_RET(falloc(fd, 0, 2 * hsize, 2 * hsize), 0);
+	expect("pages 2 and 3", fd, 2, 4 * hsize, 2, 0);
+	file_punch_map(fd, 4, present);
+	CHECK(!present[0] && !present[1] && present[2] && present[3], "present: %d%d%d%d",
+	      present[0], present[1], present[2], present[3]);
+	expect("after punching", fd, 0, 4 * hsize, 0, 0);
+}
+
+static void t_twice(void)
+{
+	int fd = new_file();
+
+	EXPECT_RET(falloc(fd, 0, 0, 3 * hsize), 0);
+	EXPECT_RET(falloc(fd, 0, 0, 3 * hsize), 0);
+	expect("same range twice", fd, 3, 3 * hsize, 3, 0);
+	EXPECT_RET(falloc(fd, 0, 1 * hsize, 3 * hsize), 0);
+	expect("overlapping", fd, 4, 4 * hsize, 4, 0);
+	EXPECT_RET(falloc(fd, 0, 0, total * hsize), 0);
+	expect("all", fd, total, total * hsize, total, 0);
+	EXPECT_RET(falloc(fd, 0, 0, total * hsize), 0);
+	expect("all again, pool empty", fd, total, total * hsize, total, 0);
+	expect_zero("all", fd, 0, total);
+}
+
+static void t_keeps_data(void)
+{
+	int fd = new_file();
+	unsigned char *p;
+	size_t i;
+	long n;
+
+	EXPECT_RET(ftruncate(fd, total * hsize), 0);
+	p = map_shared(fd, total * hsize);
+	for (n = 0; n < total; n += 2)
+		memset(p + n * hsize, 0x5a, hsize);
+	EXPECT_RET(falloc(fd, 0, 0, total * hsize), 0);
+	expect("after fallocate", fd, total, total * hsize, total, 0);
+	for (n = 0; n < total; n++) {
+		if (n % 2) {
+			CHECK(first_nonzero(p + n * hsize, hsize) < 0, "page %ld is not zero", n);
+			continue;
+		}
+		for (i = 0; i < hsize && p[n * hsize + i] == 0x5a; i += 511)
+			;
+		CHECK(i >= hsize, "page %ld lost its data at %zu", n, i);
+	}
+}
+
+static void t_punch_refill(void)
+{
+	int fd = new_file();
+	char *p;
+	long n;
+
+	EXPECT_RET(falloc(fd, 0, 0, total * hsize), 0);
+	p = map_shared(fd, total * hsize);
+	memset(p, 0x77, total * hsize);
+	for (n = 0; n < total; n += 2)
+		EXPECT_RET(falloc(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, n * hsize, hsize), 0);
+	CHECK(file_pages(fd) == total / 2, "%ld pages, %ld expected", file_pages(fd), total / 2);
+	EXPECT_RET(falloc(fd, 0, 0, total * hsize), 0);
+	for (n = 0; n < total; n++) {
+		if (n % 2)
+			CHECK(p[n * hsize] == 0x77, "page %ld lost its data", n);
+		else
+			CHECK(first_nonzero(p + n * hsize, hsize) < 0, "page %ld is not zero", n);
+	}
+	munmap(p, total * hsize);
+	expect("refilled", fd, total, total * hsize, total, 0);
+}
+
+static void t_keep_size(void)
+{
+	int fd = new_file();
+
+	EXPECT_RET(falloc(fd, FALLOC_FL_KEEP_SIZE, 0, 2 * hsize), 0);
+	expect("KEEP_SIZE", fd, 2, 0, 2, 0);
+	EXPECT_RET(falloc(fd, 0, 0, hsize), 0);
+	expect("then one page", fd, 2, hsize, 2, 0);
+	EXPECT_RET(ftruncate(fd, 2 * hsize), 0);
+	expect_zero("both", fd, 0, 2);
+}
+
+static void t_bad_calls(void)
+{
+	int fd = new_file();
+
+	EXPECT_RET(falloc(fd, FALLOC_FL_ZERO_RANGE, 0, hsize), -EOPNOTSUPP);
+	EXPECT_RET(falloc(fd, 0, 0, 0), -EINVAL);
+	EXPECT_RET(falloc(fd, 0, -1, hsize), -EINVAL);
+	EXPECT_RET(falloc(fd, 0, 0x7fffffffffffffffLL, hsize), -EFBIG);
+	expect("bad calls", fd, 0, 0, 0, 0);
+}
+
+static void t_enospc(void)
+{
+	bool *present = calloc(total + 8, sizeof(bool));
+	int fd = new_file();
+	long n;
+
+	EXPECT_RET(falloc(fd, 0, 0, hsize), 0);
+	EXPECT_RET(falloc(fd, 0, 0, (total + 8) * hsize), -ENOSPC);
+	expect("pool too small", fd, total, hsize, total, 0);
+	EXPECT_RET(falloc(fd, 0, (total + 4) * hsize, hsize), -ENOSPC);
+	expect("pool empty", fd, total, hsize, total, 0);
+	EXPECT_RET(falloc(fd, 0, 0, total * hsize), 0);
+	expect("what fits", fd, total, total * hsize, total, 0);
+	expect_zero("prefix", fd, 0, total);
+	file_punch_map(fd, total + 8, present);
+	for (n = 0; n < total + 8; n++)
+		CHECK(present[n] == (n < total), "page %ld present: %d", n, present[n]);
+}
+
+/* A file that gets ENOSPC while it is new keeps its pages past i_size = 0. */
+static void t_enospc_new(void)
+{
+	int fd = new_file();
+
+	EXPECT_RET(falloc(fd, 0, 0, (total + 1) * hsize), -ENOSPC);
+	expect("pool too small", fd, total, 0, total, 0);
+	EXPECT_RET(ftruncate(fd, total * hsize), 0);
+	expect_zero("prefix", fd, 0, total);
+	EXPECT_RET(ftruncate(fd, 0), 0);
+	expect("truncated", fd, 0, 0, 0, 0);
+}
+
+static volatile sig_atomic_t signals;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	signals++;
+}
+
+static void catch_signal(int sig)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+
+	NEED(!sigaction(sig, &sa, NULL), "sigaction(%d): %s", sig, strerror(errno));
+	signals = 0;
+}
+
+/* One fallocate of the whole pool with a signal after @delay_us; true if it was interrupted. */
+static bool interrupt_once(timer_t timer, long long delay_us)
+{
+	struct itimerspec when = {
+		.it_value = { delay_us / 1000000, delay_us % 1000000 * 1000 + 1 },
+	};
+	bool *present = calloc(total, sizeof(bool));
+	int ret, fd = new_file();
+	long n, pages;
+
+	timer_settime(timer, 0, &when, NULL);
+	ret = falloc(fd, 0, 0, total * hsize);
+	when.it_value.tv_sec = when.it_value.tv_nsec = 0;
+	timer_settime(timer, 0, &when, NULL);
+
+	pages = file_pages(fd);
+	CHECK(ret == 0 || ret == -EINTR, "fallocate: %d", ret);
+	CHECK(ret || pages == total, "returned 0 with %ld pages of %ld", pages, total);
+	CHECK(!ret || pages < total, "returned %d with all %ld pages", ret, pages);
+	expect("after a signal", fd, pages, total * hsize, pages, 0);
+	if (pages)
+		expect_zero("prefix", fd, 0, pages);
+	if (ret && pages % 2) {
+		/* Half of the times: carry on where it stopped. */
+		EXPECT_RET(falloc(fd, 0, 0, total * hsize), 0);
+		expect("carried on", fd, total, total * hsize, total, 0);
+		expect_zero("carried on", fd, 0, total);
+	} else {
+		file_punch_map(fd, total, present);
+		for (n = 0; n < total; n++)
+			CHECK(present[n] == (n < pages), "%ld pages, page %ld present: %d", pages,
+			      n, present[n]);
+	}
+	close(fd);
+	free(present);
+	return ret == -EINTR;
+}
+
+static void t_eintr(void)
+{
+	struct sigevent ev = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
+	const int steps = 8, sweeps = 5;
+	int i, sweep, hits = 0;
+	long long whole;
+	timer_t timer;
+	int fd;
+
+	catch_signal(SIGUSR1);
+	NEED(!timer_create(CLOCK_MONOTONIC, &ev, &timer), "timer_create: %s", strerror(errno));
+	fd = new_file();
+	whole = now_us();
+	EXPECT_RET(falloc(fd, 0, 0, total * hsize), 0);
+	whole = now_us() - whole;
+	close(fd);
+
+	for (sweep = 0; sweep < sweeps && !hits; sweep++)
+		for (i = 0; i < steps; i++)
+			hits += interrupt_once(timer, whole * i / steps);
+	ktap_diag("%d interrupted, uninterrupted takes %lld us", hits, whole);
+	CHECK(hits > 0, "no fallocate was interrupted in %d tries", sweeps * steps);
+}
+
+static void t_rlimit(void)
+{
+	struct rlimit rl = { .rlim_cur = hsize, .rlim_max = RLIM_INFINITY };
+	int fd = new_file();
+
+	catch_signal(SIGXFSZ);
+	NEED(!setrlimit(RLIMIT_FSIZE, &rl), "setrlimit(RLIMIT_FSIZE): %s", strerror(errno));
+	EXPECT_RET(falloc(fd, 0, 0, 2 * hsize), -EFBIG);
+	CHECK(signals == 1, "%d SIGXFSZ, 1 expected", signals);
+	EXPECT_RET(falloc(fd, FALLOC_FL_KEEP_SIZE, 0, 2 * hsize), -EFBIG);
+	CHECK(signals == 2, "%d SIGXFSZ, 2 expected", signals);
+	expect("over the limit", fd, 0, 0, 0, 0);
+	EXPECT_RET(falloc(fd, 0, 0, hsize), 0);
+	expect("at the limit", fd, 1, hsize, 1, 0);
+}
+
+static void t_seals(void)
+{
+	int fd;
+
+	pool_dirty();
+	fd = huge_memfd();
+	EXPECT_RET(ftruncate(fd, 2 * hsize), 0);
+	NEED(!fcntl(fd, F_ADD_SEALS, F_SEAL_GROW), "F_SEAL_GROW: %s", strerror(errno));
+	EXPECT_RET(falloc(fd, 0, 0, 3 * hsize), -EPERM);
+	EXPECT_RET(falloc(fd, FALLOC_FL_KEEP_SIZE, 0, 3 * hsize), -EPERM);
+	expect("F_SEAL_GROW, beyond", fd, 0, 2 * hsize, 0, 0);
+	EXPECT_RET(falloc(fd, 0, 0, 2 * hsize), 0);
+	expect("F_SEAL_GROW, within", fd, 2, 2 * hsize, 2, 0);
+	expect_zero("F_SEAL_GROW", fd, 0, 2);
+	NEED(!fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), "F_SEAL_FUTURE_WRITE: %s",
+	     strerror(errno));
+	EXPECT_RET(falloc(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, hsize), -EPERM);
+	NEED(!fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), "F_SEAL_WRITE: %s", strerror(errno));
+	EXPECT_RET(falloc(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, hsize), -EPERM);
+	expect("F_SEAL_WRITE, punch", fd, 2, 2 * hsize, 2, 0);
+}
+
+/* A mount of four pages over a pool that has two: each ENOSPC must give its quota back. */
+static void t_size_mount(void)
+{
+	const char *dir = "/tmp/huge-small", *name = "/tmp/huge-small/f";
+	struct statfs before, after;
+	char options[32];
+	int fd, other, i;
+
+	snprintf(options, sizeof(options), "size=%zuM", 4 * hsize >> 20);
+	NEED(!huge_mount(dir, options), "mount(hugetlbfs, %s): %s", options, strerror(errno));
+	pool_dirty();
+	other = huge_file();
+	EXPECT_RET(falloc(other, 0, 0, (total - 2) * hsize), 0);
+	NEED(!statfs(dir, &before), "statfs(%s): %s", dir, strerror(errno));
+	CHECK(before.f_bfree == 4, "%ld blocks free, 4 expected", (long)before.f_bfree);
+
+	fd = open(name, O_CREAT | O_RDWR, 0600);
+	NEED(fd >= 0, "open(%s): %s", name, strerror(errno));
+	for (i = 0; i < 5; i++)
+		EXPECT_RET(falloc(fd, 0, 0, 4 * hsize), -ENOSPC);
+	expect("after five ENOSPC", fd, 2, 0, total, 0);
+	unlink(name);
+	close(fd);
+	expect("after unlink", -1, 0, 0, total - 2, 0);
+	NEED(!statfs(dir, &after), "statfs(%s): %s", dir, strerror(errno));
+	umount(dir);
+	KNOWN(after.f_bfree == before.f_bfree,
+	      "a failed allocation keeps its quota: %ld of %ld blocks free after unlink",
+	      (long)after.f_bfree, (long)before.f_bfree);
+}
+
+/* The mount's limit itself, with pages enough in the pool. */
+static void t_size_limit(void)
+{
+	const char *dir = "/tmp/huge-small", *name = "/tmp/huge-small/f";
+	struct statfs st;
+	char options[32];
+	int fd;
+
+	snprintf(options, sizeof(options), "size=%zuM", 2 * hsize >> 20);
+	NEED(!huge_mount(dir, options), "mount(hugetlbfs, %s): %s", options, strerror(errno));
+	pool_dirty();
+	fd = open(name, O_CREAT | O_RDWR, 0600);
+	NEED(fd >= 0, "open(%s): %s", name, strerror(errno));
+	EXPECT_RET(falloc(fd, 0, 0, 3 * hsize), -ENOSPC);
+	expect("over the mount's size", fd, 2, 0, 2, 0);
+	unlink(name);
+	close(fd);
+	NEED(!statfs(dir, &st), "statfs(%s): %s", dir, strerror(errno));
+	CHECK(st.f_bfree == 2, "%ld blocks free, 2 expected", (long)st.f_bfree);
+	umount(dir);
+}
+
+static void t_resv_shared(void)
+{
+	int fd = new_file();
+	char *p;
+
+	p = map_shared(fd, 3 * hsize);
+	expect("mapped", fd, 0, 3 * hsize, 0, 3);
+	EXPECT_RET(falloc(fd, 0, 0, 2 * hsize), 0);
+	expect("two of three", fd, 2, 3 * hsize, 2, 1);
+	EXPECT_RET(falloc(fd, 0, 0, 4 * hsize), 0);
+	expect("past the mapping", fd, 4, 4 * hsize, 4, 0);
+	CHECK(first_nonzero(p, 3 * hsize) < 0, "mapping is not zero");
+	munmap(p, 3 * hsize);
+	EXPECT_RET(falloc(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4 * hsize), 0);
+	expect("punched", fd, 0, 4 * hsize, 0, 0);
+}
+
+static void t_resv_private(void)
+{
+	int fd = new_file();
+	char *p;
+
+	EXPECT_RET(ftruncate(fd, 2 * hsize), 0);
+	p = mmap(NULL, 2 * hsize, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	NEED(p != MAP_FAILED, "mmap(MAP_PRIVATE): %s", strerror(errno));
+	expect("mapped", fd, 0, 2 * hsize, 0, 2);
+	EXPECT_RET(falloc(fd, 0, 0, 2 * hsize), 0);
+	expect("fallocated", fd, 2, 2 * hsize, 2, 2);
+	CHECK(first_nonzero(p, 2 * hsize) < 0, "mapping is not zero");
+	memset(p, 1, 2 * hsize);
+	expect("copied on write", fd, 2, 2 * hsize, 4, 0);
+	expect_zero("the file", fd, 0, 2);
+	munmap(p, 2 * hsize);
+	expect("unmapped", fd, 2, 2 * hsize, 2, 0);
+}
+
+static void t_resv_noreserve(void)
+{
+	int fd = new_file();
+	char *p;
+
+	EXPECT_RET(ftruncate(fd, 2 * hsize), 0);
+	p = mmap(NULL, 2 * hsize, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	NEED(p != MAP_FAILED, "mmap(MAP_NORESERVE): %s", strerror(errno));
+	expect("mapped", fd, 0, 2 * hsize, 0, 0);
+	EXPECT_RET(falloc(fd, 0, 0, 2 * hsize), 0);
+	CHECK(first_nonzero(p, 2 * hsize) < 0, "mapping is not zero");
+	p[0] = 1;
+	expect("fallocated", fd, 2, 2 * hsize, 2, 0);
+}
+
+/* Pages that another mapping has reserved are not for fallocate to take. */
+static void t_resv_others(void)
+{
+	int fd = new_file(), owner = huge_file();
+	char *p;
+	long n;
+
+	p = map_shared(owner, (total - 2) * hsize);
+	expect("reserved", fd, 0, 0, 0, total - 2);
+	EXPECT_RET(falloc(fd, 0, 0, 4 * hsize), -ENOSPC);
+	expect("two were free", fd, 2, 0, 2, total - 2);
+	for (n = 0; n < total - 2; n++)
+		p[n * hsize] = 1;
+	expect("owner's pages", owner, total - 2, (total - 2) * hsize, total, 0);
+}
+
+static void t_surplus(void)
+{
+	char path[128];
+	struct pool p;
+	int fd;
+
+	if (hsize > 2 << 20)
+		SKIP("2M pages only: gigantic surplus pages need free contiguous memory");
+	snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/hugepages-%zukB/nr_overcommit_hugepages",
+		 hsize >> 10);
+	NEED(write_str(path, "2"), "write(%s): %s", path, strerror(errno));
+	fd = new_file();
+	EXPECT_RET(falloc(fd, 0, 0, (total + 2) * hsize), 0);
+	pool_read(&p);
+	CHECK(p.surp == 2 && p.total == total + 2 && p.free == 0, "Total %ld Free %ld Surp %ld",
+	      p.total, p.free, p.surp);
+	expect_zero("with surplus", fd, 0, total + 2);
+	EXPECT_RET(falloc(fd, 0, 0, (total + 3) * hsize), -ENOSPC);
+	write_str(path, "0");
+}
+
+static const struct ktap_test tests[] = {
+	{ "whole pool", t_whole_pool },
+	{ "unaligned range", t_unaligned },
+	{ "hole before the range", t_hole_before },
+	{ "same and overlapping ranges", t_twice },
+	{ "pages with data are kept", t_keeps_data },
+	{ "punched pages are refilled", t_punch_refill },
+	{ "KEEP_SIZE", t_keep_size },
+	{ "bad calls", t_bad_calls },
+	{ "ENOSPC half way", t_enospc },
+	{ "ENOSPC on a new file", t_enospc_new },
+	{ "EINTR half way", t_eintr },
+	{ "RLIMIT_FSIZE", t_rlimit },
+	{ "seals", t_seals },
+	{ "size= mount over a small pool", t_size_mount },
+	{ "size= mount limit", t_size_limit },
+	{ "reservation of a shared mapping", t_resv_shared },
+	{ "reservation of a private mapping", t_resv_private },
+	{ "mapping without reservation", t_resv_noreserve },
+	{ "reservation of another file", t_resv_others },
+	{ "surplus pages", t_surplus },
+};
+
+static bool pool_is_back(void)
+{
+	struct pool p;
+
+	pool_read(&p);
+	if (pool_equal(&p, &start))
+		return true;
+	ktap_diag("pool is not as before: Total %ld Free %ld Rsvd %ld Surp %ld", p.total, p.free,
+		  p.resv, p.surp);
+	return false;
+}
+
+int main(int argc, char **argv)
+{
+	const char *size = argc > 1 ? argv[1] : "2M";
+	long least;
+
+	huge_init(size);
+	pool_set_per_node(0);
+	least = pool_set_per_node(hsize > 2 << 20 ? 4 / nr_nodes + (4 % nr_nodes != 0) : 64);
+	pool_read(&start);
+	total = start.total;
+	if (least < 1 || total < 4 || start.free != total) {
+		printf("KTAP version 1\n1..0 # SKIP pool of %s pages: %ld, %ld free; 4 needed\n", size,
+		       total, start.free);
+		return 0;
+	}
+	return ktap_run(tests, sizeof(tests) / sizeof(tests[0]), pool_is_back);
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Huge pages as the guest's tests and benchmarks see them, see huge.h. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "huge.h"
+#include "ktap.h"
+
+#define HUGE_DIR	"/tmp/huge-test"
+
+size_t hsize;
+int nodes[MAX_NODES];
+int nr_nodes;
+
+static int hshift;
+
+static void __attribute__((noreturn)) die(const char *what, const char *arg)
+{
+	fprintf(stderr, "%s(%s): %s\n", what, arg, strerror(errno));
+	exit(1);
+}
+
+bool write_str(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	n = write(fd, text, strlen(text));
+	close(fd);
+	return n == (ssize_t)strlen(text);
+}
+
+long read_long(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	long v = -1;
+
+	if (!f)
+		return -1;
+	if (fscanf(f, "%ld", &v) != 1)
+		v = -1;
+	fclose(f);
+	return v;
+}
+
+static void global_path(char *path, size_t len, const char *leaf)
+{
+	snprintf(path, len, "/sys/kernel/mm/hugepages/hugepages-%zukB/%s", hsize >> 10, leaf);
+}
+
+static void node_path(char *path, size_t len, int nid, const char *leaf)
+{
+	snprintf(path, len, "/sys/devices/system/node/node%d/hugepages/hugepages-%zukB/%s",
+		 nid, hsize >> 10, leaf);
+}
+
+static long global_long(const char *leaf)
+{
+	char path[160];
+
+	global_path(path, sizeof(path), leaf);
+	return read_long(path);
+}
+
+static long node_long(int nid, const char *leaf)
+{
+	char path[160];
+
+	node_path(path, sizeof(path), nid, leaf);
+	return read_long(path);
+}
+
+void huge_init(const char *size)
+{
+	int nid;
+
+	if (!strcmp(size, "2M")) {
+		hshift = 21;
+	} else if (!strcmp(size, "1G")) {
+		hshift = 30;
+	} else {
+		fprintf(stderr, "page size '%s': 2M or 1G expected\n", size);
+		exit(2);
+	}
+	hsize = 1UL << hshift;
+	if (global_long("nr_hugepages") < 0)
+		die("no huge pages of this size", size);
+	for (nid = 0; nid < MAX_NODES; nid++)
+		if (node_long(nid, "nr_hugepages") >= 0)
+			nodes[nr_nodes++] = nid;
+	if (huge_mount(HUGE_DIR, NULL))
+		die("mount hugetlbfs", HUGE_DIR);
+}
+
+void pool_read(struct pool *p)
+{
+	int i;
+
+	memset(p, 0, sizeof(*p));
+	p->total = global_long("nr_hugepages");
+	p->free = global_long("free_hugepages");
+	p->resv = global_long("resv_hugepages");
+	p->surp = global_long("surplus_hugepages");
+	for (i = 0; i < nr_nodes; i++) {
+		p->node_total[i] = node_long(nodes[i], "nr_hugepages");
+		p->node_free[i] = node_long(nodes[i], "free_hugepages");
+	}
+}
+
+bool pool_equal(const struct pool *a, const struct pool *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+long pool_set_per_node(long nr)
+{
+	char path[160], text[32];
+	long least = nr;
+	int i;
+
+	snprintf(text, sizeof(text), "%ld", nr);
+	for (i = 0; i < nr_nodes; i++) {
+		node_path(path, sizeof(path), nodes[i], "nr_hugepages");
+		write_str(path, text);
+		if (node_long(nodes[i], "nr_hugepages") < least)
+			least = node_long(nodes[i], "nr_hugepages");
+	}
+	return least;
+}
+
+void pool_dirty(void)
+{
+	size_t len = global_long("free_hugepages") * hsize;
+	char *p;
+
+	if (!len)
+		return;
+	p = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | (hshift << MAP_HUGE_SHIFT), -1, 0);
+	NEED(p != MAP_FAILED, "mmap(MAP_HUGETLB, %zu): %s", len, strerror(errno));
+	memset(p, 0xa5, len);
+	munmap(p, len);
+}
+
+int huge_mount(const char *dir, const char *options)
+{
+	char data[128];
+
+	mkdir(dir, 0755);
+	snprintf(data, sizeof(data), "pagesize=%zuM%s%s", hsize >> 20,
+		 options ? "," : "", options ? options : "");
+	return mount("none", dir, "hugetlbfs", 0, data);
+}
+
+int huge_file(void)
+{
+	char path[] = HUGE_DIR "/XXXXXX";
+	int fd = mkstemp(path);
+
+	NEED(fd >= 0, "mkstemp(%s): %s", path, strerror(errno));
+	unlink(path);
+	return fd;
+}
+
+int huge_memfd(void)
+{
+	int fd = memfd_create("huge", MFD_ALLOW_SEALING | MFD_HUGETLB |
+			      ((unsigned int)hshift << MAP_HUGE_SHIFT));
+
+	NEED(fd >= 0, "memfd_create(MFD_HUGETLB): %s", strerror(errno));
+	return fd;
+}
+
+long file_pages(int fd)
+{
+	struct stat st;
+
+	NEED(!fstat(fd, &st), "fstat: %s", strerror(errno));
+	return st.st_blocks / (long)(hsize / 512);
+}
+
+off_t file_size(int fd)
+{
+	struct stat st;
+
+	NEED(!fstat(fd, &st), "fstat: %s", strerror(errno));
+	return st.st_size;
+}
+
+void file_punch_map(int fd, long nr, bool *present)
+{
+	long i, before;
+
+	for (i = 0; i < nr; i++) {
+		before = file_pages(fd);
+		NEED(!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+				i * hsize, hsize), "punch hole of page %ld: %s", i, strerror(errno));
+		present[i] = file_pages(fd) == before - 1;
+	}
+}
+
+ssize_t first_nonzero(const void *buf, size_t len)
+{
+	const uint64_t *p = buf;
+	size_t i, n = len / 8;
+
+	/* Eight words a turn, so that checking costs no more than clearing. */
+	for (i = 0; i + 8 <= n; i += 8)
+		if (p[i] | p[i + 1] | p[i + 2] | p[i + 3] | p[i + 4] | p[i + 5] | p[i + 6] | p[i + 7])
+			break;
+	for (i *= 8; i < len; i++)
+		if (((const unsigned char *)buf)[i])
+			return i;
+	return -1;
+}
+
+ssize_t file_first_nonzero(int fd, off_t from, size_t len, size_t piece)
+{
+	static char buf[1 << 20] __attribute__((aligned(64)));
+	size_t done = 0;
+	ssize_t n, bad;
+
+	while (done < len) {
+		if (piece > sizeof(buf))
+			piece = sizeof(buf);
+		if (piece > len - done)
+			piece = len - done;
+		memset(buf, 0xff, piece);
+		n = pread(fd, buf, piece, from + done);
+		NEED(n > 0, "pread(%zu at %zu): %zd, %s", piece, (size_t)from + done, n,
+		     n ? strerror(errno) : "end of file");
+		bad = first_nonzero(buf, n);
+		if (bad >= 0)
+			return done + bad;
+		done += n;
+	}
+	return -1;
+}
+
+void *map_shared(int fd, size_t len)
+{
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	NEED(p != MAP_FAILED, "mmap(MAP_SHARED, %zu): %s", len, strerror(errno));
+	return p;
+}
+
+unsigned int rnd(unsigned int *seed)
+{
+	*seed = *seed * 1103515245 + 12345;
+	return *seed >> 8;
+}
+
+long long now_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000LL + ts.tv_nsec / 1000;
+}
+
+void pin_to_cpu(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	CHECK(!sched_setaffinity(0, sizeof(set), &set), "sched_setaffinity(cpu %d): %s",
+	      cpu, strerror(errno));
+}

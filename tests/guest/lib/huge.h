@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Huge pages as the guest's tests and benchmarks see them: pool, files, contents. */
+#ifndef HUGE_H
+#define HUGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define MAX_NODES	64
+
+struct pool {
+	long total, free, resv, surp;
+	long node_total[MAX_NODES], node_free[MAX_NODES];
+};
+
+extern size_t hsize;		/* bytes of a huge page; set by huge_init() */
+extern int nodes[MAX_NODES];	/* ids of the nodes that have memory */
+extern int nr_nodes;
+
+/* Choose the page size, "2M" or "1G", and find the nodes. Exits if there are no such pages. */
+void huge_init(const char *size);
+
+void pool_read(struct pool *p);
+bool pool_equal(const struct pool *a, const struct pool *b);
+/* Ask for @nr pages on each node; returns the smallest number that a node has now. */
+long pool_set_per_node(long nr);
+/* Write a non-zero pattern to every free page and give them back. */
+void pool_dirty(void);
+
+/* A new file without a name, on a hugetlbfs mount (options may be NULL) of the chosen size. */
+int huge_mount(const char *dir, const char *options);
+int huge_file(void);
+int huge_memfd(void);
+
+long file_pages(int fd);	/* huge pages in the file, from st_blocks */
+off_t file_size(int fd);
+/* Take the pages of [0, nr) out one by one; present[i] says whether index i had one. */
+void file_punch_map(int fd, long nr, bool *present);
+
+/* Offset of the first byte that is not zero, or -1. */
+ssize_t first_nonzero(const void *buf, size_t len);
+/* The same for a file's contents, by pread() in pieces of @piece bytes. */
+ssize_t file_first_nonzero(int fd, off_t from, size_t len, size_t piece);
+
+void *map_shared(int fd, size_t len);	/* exits the test if it fails */
+unsigned int rnd(unsigned int *seed);
+long long now_us(void);
+void pin_to_cpu(int cpu);
+bool write_str(const char *path, const char *text);
+long read_long(const char *path);	/* -1 if it cannot be read */
+
+#endif
