@@ -1,0 +1,31 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# SPDX-License-Identifier: GPL-2.0
+# Sourced by what builds kernels: one way to call the kernel's make, the same
+# for base and patched so that ccache can serve both.
+
+# kbuild_select TREE CONFIG: sets srctree, builddir, image, arch.
+kbuild_select() {
+	case $1 in
+	base) srctree=$base_tree ;;
+	patched) srctree=$linux ;;
+	*) bad_option "--tree $1" ;;
+	esac
+	[[ $2 =~ ^[a-z0-9-]+$ ]] || bad_option "--config $2"
+	builddir=${BUILDDIR:-$basedir/build/$1-$2}
+	case $2 in
+	uml*) arch=um image=$builddir/linux ;;
+	*) arch=x86_64 image=$builddir/arch/x86/boot/bzImage ;;
+	esac
+}
+
+# kbuild MAKE-ARGUMENT...
+# srcroot: sources are named through a link in the build folder instead of by their full path, so
+# that base and patched give the compiler the same words.
+kbuild() {
+	ln -sfn "$srctree" "$builddir/src"
+	CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=$builddir \
+		KBUILD_BUILD_TIMESTAMP='2000-01-01' KBUILD_BUILD_USER=user KBUILD_BUILD_HOST=host \
+		KBUILD_BUILD_VERSION=1 LOCALVERSION='' \
+		make -C "$srctree" O="$builddir" srcroot=src ARCH="$arch" \
+		CC="${CCACHE-$(command -v ccache || true)} gcc" "$@"
+}
