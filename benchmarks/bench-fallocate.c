@@ -49,7 +49,8 @@ int main(int argc, char **argv)
 	huge_init(argc > 3 ? argv[3] : "2M");
 	pool_read(&pool);
 	if (pool.free < (long)(size / hsize)) {
-		fprintf(stderr, "pool has %ld free pages, %ld needed\n", pool.free, (long)(size / hsize));
+		fprintf(stderr, "pool has %ld free pages, %ld needed\n", pool.free,
+			(long)(size / hsize));
 		return 1;
 	}
 

@@ -30,8 +30,6 @@
 
 #define MAX_WORKERS	16
 
-static struct pool start;
-static long total;
 static int rounds = 10;
 
 /* What a round's processes share. */
@@ -98,9 +96,10 @@ static void begin(int number, int fd, long pages)
 	NEED(!ftruncate(fd, pages * hsize), "ftruncate(%ld pages): %s", pages, strerror(errno));
 }
 
-static int fill(int fd, long pages)
+static void check_pages(int fd, long pages)
 {
-	return fallocate(fd, 0, 0, pages * hsize) ? -errno : 0;
+	CHECK(file_pages(fd) == pages, "round %d: file has %ld pages, %ld expected", r->number,
+	      file_pages(fd), pages);
 }
 
 static void check_full(int fd, long pages)
@@ -108,10 +107,9 @@ static void check_full(int fd, long pages)
 	struct pool p;
 
 	pool_read(&p);
-	CHECK(file_pages(fd) == pages, "round %d: file has %ld pages, %ld expected", r->number,
-	      file_pages(fd), pages);
-	CHECK(p.free == start.free - pages, "round %d: Free %ld, %ld expected", r->number, p.free,
-	      start.free - pages);
+	check_pages(fd, pages);
+	CHECK(p.free == pool_pages - pages, "round %d: Free %ld, %ld expected", r->number, p.free,
+	      pool_pages - pages);
 	CHECK(p.resv == 0, "round %d: Rsvd %ld, 0 expected", r->number, p.resv);
 }
 
@@ -133,7 +131,8 @@ static void read_by_fault(unsigned int seed)
 		long n = rnd(&seed) % r->pages;
 		ssize_t bad = first_nonzero(p + n * hsize, hsize);
 
-		CHECK(bad < 0, "round %d: fault saw non-zero at %zd of page %ld", r->number, bad, n);
+		CHECK(bad < 0, "round %d: fault saw non-zero at %zd of page %ld", r->number, bad,
+		      n);
 	}
 }
 
@@ -173,12 +172,13 @@ static void read_by_gup(unsigned int seed)
 
 	while (!stopped()) {
 		size_t off = rnd(&seed) % (r->pages * (hsize / sizeof(buf))) * sizeof(buf);
-		struct iovec local = { buf, sizeof(buf) }, remote = { parent_map + off, sizeof(buf) };
+		struct iovec local = { buf, sizeof(buf) };
+		struct iovec remote = { parent_map + off, sizeof(buf) };
 		ssize_t n = process_vm_readv(getppid(), &local, 1, &remote, 1, 0);
 
 		NEED(n == sizeof(buf), "process_vm_readv: %zd: %s", n, strerror(errno));
-		CHECK(first_nonzero(buf, sizeof(buf)) < 0, "round %d: pinned read saw non-zero at %zu",
-		      r->number, off);
+		CHECK(first_nonzero(buf, sizeof(buf)) < 0,
+		      "round %d: pinned read saw non-zero at %zu", r->number, off);
 	}
 }
 
@@ -207,8 +207,9 @@ static void punch(unsigned int seed)
 	while (!stopped()) {
 		long n = rnd(&seed) % r->pages, len = 1 + rnd(&seed) % 4;
 
-		CHECK(!fallocate(r->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, n * hsize,
-				 len * hsize), "round %d: punch hole: %s", r->number, strerror(errno));
+		int ret = file_punch(r->fd, n, len);
+
+		CHECK(ret == 0, "round %d: punch hole: %d", r->number, ret);
 	}
 }
 
@@ -243,7 +244,7 @@ static void fill_again(unsigned int seed)
 
 	(void)seed;
 	do {
-		ret = fill(r->fd, r->pages);
+		ret = file_fill(r->fd, 0, r->pages);
 		CHECK(ret == 0, "round %d: concurrent fallocate: %d", r->number, ret);
 	} while (!stopped());
 }
@@ -306,22 +307,22 @@ static void plug_cpus(unsigned int seed)
 
 /* ---- tests ---- */
 
-/* One fallocate of the whole pool per round, with two workers; then all pages are there and zero. */
+/* Two workers against one fallocate of the whole pool; then all pages are there and zero. */
 static void race_readers(void (*fn1)(unsigned int), void (*fn2)(unsigned int))
 {
 	int i, ret, fd;
 
 	for (i = 0; i < rounds; i++) {
 		fd = huge_file();
-		begin(i, fd, total);
+		begin(i, fd, pool_pages);
 		spawn(fn1);
 		spawn(fn2);
 		go();
-		ret = fill(fd, total);
+		ret = file_fill(fd, 0, pool_pages);
 		CHECK(ret == 0, "round %d: fallocate: %d", i, ret);
 		join(0);
-		check_full(fd, total);
-		check_zero(fd, total);
+		check_full(fd, pool_pages);
+		check_zero(fd, pool_pages);
 		close(fd);
 	}
 }
@@ -346,16 +347,16 @@ static void t_gup(void)
 
 	for (i = 0; i < rounds; i++) {
 		fd = huge_file();
-		begin(i, fd, total);
-		parent_map = map_shared(fd, total * hsize);
+		begin(i, fd, pool_pages);
+		parent_map = map_shared(fd, pool_pages * hsize);
 		spawn(read_by_gup);
 		go();
-		ret = fill(fd, total);
+		ret = file_fill(fd, 0, pool_pages);
 		CHECK(ret == 0, "round %d: fallocate: %d", i, ret);
 		join(0);
-		munmap(parent_map, total * hsize);
-		check_full(fd, total);
-		check_zero(fd, total);
+		munmap(parent_map, pool_pages * hsize);
+		check_full(fd, pool_pages);
+		check_zero(fd, pool_pages);
 		close(fd);
 	}
 }
@@ -369,25 +370,26 @@ static void t_write(void)
 
 	for (i = 0; i < rounds; i++) {
 		fd = huge_file();
-		begin(i, fd, total);
+		begin(i, fd, pool_pages);
 		spawn(write_marks);
 		spawn(write_marks);
 		go();
-		ret = fill(fd, total);
+		ret = file_fill(fd, 0, pool_pages);
 		CHECK(ret == 0, "round %d: fallocate: %d", i, ret);
 		join(0);
-		check_full(fd, total);
-		p = map_shared(fd, total * hsize);
-		for (n = 0; n < total; n++) {
+		check_full(fd, pool_pages);
+		p = map_shared(fd, pool_pages * hsize);
+		for (n = 0; n < pool_pages; n++) {
 			for (m = 0; m < 3; m++) {
 				mark = (uint64_t *)(p + n * hsize + mark_at(m));
-				CHECK(*mark == (uint64_t)n + 1, "round %d: page %ld lost what was written at %zu",
-				      i, n, mark_at(m));
+				CHECK(*mark == (uint64_t)n + 1,
+				      "round %d: page %ld lost what was written at %zu", i, n,
+				      mark_at(m));
 				*mark = 0;
 			}
 		}
-		munmap(p, total * hsize);
-		check_zero(fd, total);
+		munmap(p, pool_pages * hsize);
+		check_zero(fd, pool_pages);
 		close(fd);
 	}
 }
@@ -398,19 +400,19 @@ static void race_shrinkers(void (*fn)(unsigned int))
 
 	for (i = 0; i < rounds; i++) {
 		fd = huge_file();
-		begin(i, fd, total);
+		begin(i, fd, pool_pages);
 		spawn(fn);
 		spawn(read_tails);
 		go();
 		for (k = 0; k < 3; k++) {
-			ret = fill(fd, total);
+			ret = file_fill(fd, 0, pool_pages);
 			CHECK(ret == 0, "round %d: fallocate: %d", i, ret);
 		}
 		join(0);
-		ret = fill(fd, total);
+		ret = file_fill(fd, 0, pool_pages);
 		CHECK(ret == 0, "round %d: last fallocate: %d", i, ret);
-		check_full(fd, total);
-		check_zero(fd, total);
+		check_full(fd, pool_pages);
+		check_zero(fd, pool_pages);
 		close(fd);
 	}
 }
@@ -431,17 +433,18 @@ static void t_signals(void)
 	sigaction(SIGUSR1, &sa, NULL);
 	for (i = 0; i < rounds; i++) {
 		fd = huge_file();
-		begin(i, fd, total);
+		begin(i, fd, pool_pages);
 		spawn(signal_parent);
 		spawn(read_tails);
 		go();
-		for (tries = 0; (ret = fill(fd, total)) == -EINTR && tries < 10000; tries++)
-			;
+		tries = 0;
+		while ((ret = file_fill(fd, 0, pool_pages)) == -EINTR && tries < 10000)
+			tries++;
 		hits += tries;
 		CHECK(ret == 0, "round %d: fallocate: %d after %d tries", i, ret, tries);
 		join(0);
-		check_full(fd, total);
-		check_zero(fd, total);
+		check_full(fd, pool_pages);
+		check_zero(fd, pool_pages);
 		close(fd);
 	}
 	ktap_diag("%d interrupted calls in %d rounds", hits, rounds);
@@ -452,32 +455,39 @@ static int kill_fd;
 static void fill_file(unsigned int seed)
 {
 	(void)seed;
-	fill(kill_fd, total);
+	file_fill(kill_fd, 0, pool_pages);
 }
 
 /* The process is killed half way: its pages stay a prefix of the file, all zero. */
 static void t_killed(void)
 {
+	bool *present = calloc(pool_pages, sizeof(bool));
+	long n, pages;
 	long long whole;
 	int i, fd;
 	pid_t pid;
 
 	fd = huge_file();
-	begin(0, fd, total);
+	begin(0, fd, pool_pages);
 	whole = now_us();
-	fill(fd, total);
+	file_fill(fd, 0, pool_pages);
 	whole = now_us() - whole;
 	close(fd);
 	for (i = 0; i < rounds; i++) {
 		fd = kill_fd = huge_file();
-		begin(i, fd, total);
+		begin(i, fd, pool_pages);
 		pid = spawn(fill_file);
 		go();
 		usleep(whole * (i % 8) / 8);
 		kill(pid, SIGKILL);
 		join(SIGKILL);
-		check_full(fd, file_pages(fd));
-		check_zero(fd, total);
+		pages = file_pages(fd);
+		check_full(fd, pages);
+		check_zero(fd, pool_pages);
+		file_punch_map(fd, pool_pages, present);
+		for (n = 0; n < pool_pages; n++)
+			CHECK(present[n] == (n < pages),
+			      "round %d: %ld pages, page %ld present: %d", i, pages, n, present[n]);
 		close(fd);
 	}
 }
@@ -489,17 +499,17 @@ static void t_reserved_same(void)
 
 	for (i = 0; i < rounds; i++) {
 		fd = huge_file();
-		begin(i, fd, total);
-		reserved_pages = total;
-		reserved_map = map_shared(fd, total * hsize);
+		begin(i, fd, pool_pages);
+		reserved_pages = pool_pages;
+		reserved_map = map_shared(fd, pool_pages * hsize);
 		spawn(touch_reserved);
 		spawn(touch_reserved);
 		go();
-		ret = fill(fd, total);
+		ret = file_fill(fd, 0, pool_pages);
 		CHECK(ret == 0, "round %d: fallocate: %d", i, ret);
 		join(0);
-		munmap(reserved_map, total * hsize);
-		check_full(fd, total);
+		munmap(reserved_map, pool_pages * hsize);
+		check_full(fd, pool_pages);
 		close(fd);
 	}
 }
@@ -511,19 +521,18 @@ static void t_reserved_other(void)
 
 	for (i = 0; i < rounds; i++) {
 		fd = huge_file();
-		begin(i, fd, total);
+		begin(i, fd, pool_pages);
 		owner = huge_file();
-		reserved_pages = total - 2;
+		reserved_pages = pool_pages - 2;
 		reserved_map = map_shared(owner, reserved_pages * hsize);
 		spawn(touch_reserved);
 		spawn(touch_reserved);
 		go();
-		ret = fill(fd, total);
+		ret = file_fill(fd, 0, pool_pages);
 		CHECK(ret == -ENOSPC, "round %d: fallocate: %d, -ENOSPC expected", i, ret);
 		join(0);
-		CHECK(file_pages(fd) == 2, "round %d: file has %ld pages, 2 expected", i, file_pages(fd));
-		CHECK(file_pages(owner) == total - 2, "round %d: owner has %ld pages, %ld expected", i,
-		      file_pages(owner), total - 2);
+		check_pages(fd, 2);
+		check_pages(owner, pool_pages - 2);
 		munmap(reserved_map, reserved_pages * hsize);
 		close(owner);
 		close(fd);
@@ -538,19 +547,19 @@ static void t_two_files(void)
 
 	for (i = 0; i < rounds; i++) {
 		fd = huge_file();
-		begin(i, fd, total);
+		begin(i, fd, pool_pages);
 		kill_fd = huge_file();
 		spawn(fill_file);
 		go();
-		ret = fill(fd, total);
+		ret = file_fill(fd, 0, pool_pages);
 		CHECK(ret == 0 || ret == -ENOSPC, "round %d: fallocate: %d", i, ret);
 		join(0);
 		pool_read(&p);
-		CHECK(file_pages(fd) + file_pages(kill_fd) == total && p.free == 0,
+		CHECK(file_pages(fd) + file_pages(kill_fd) == pool_pages && p.free == 0,
 		      "round %d: files have %ld and %ld pages of %ld, %ld free", i, file_pages(fd),
-		      file_pages(kill_fd), total, p.free);
+		      file_pages(kill_fd), pool_pages, p.free);
 		close(kill_fd);
-		check_zero(fd, total);
+		check_zero(fd, pool_pages);
 		close(fd);
 	}
 }
@@ -563,16 +572,16 @@ static void t_pin(void)
 		SKIP("no /dev/udmabuf: %s", strerror(errno));
 	for (i = 0; i < rounds; i++) {
 		fd = huge_memfd();
-		begin(i, fd, total);
+		begin(i, fd, pool_pages);
 		NEED(!fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), "F_SEAL_SHRINK: %s", strerror(errno));
 		spawn(pin_memfd);
 		spawn(pin_memfd);
 		go();
-		ret = fill(fd, total);
+		ret = file_fill(fd, 0, pool_pages);
 		CHECK(ret == 0, "round %d: fallocate: %d", i, ret);
 		join(0);
-		check_full(fd, total);
-		check_zero(fd, total);
+		check_full(fd, pool_pages);
+		check_zero(fd, pool_pages);
 		close(fd);
 	}
 }
@@ -596,43 +605,14 @@ static const struct ktap_test tests[] = {
 	{ "CPU hotplug while filling", t_hotplug },
 };
 
-static bool pool_is_back(void)
-{
-	struct pool p;
-	int i;
-
-	/* A killed process and a closed dma-buf give their pages back a moment later. */
-	for (i = 0; i < 50; i++) {
-		pool_read(&p);
-		if (pool_equal(&p, &start))
-			return true;
-		usleep(20000);
-	}
-	ktap_diag("pool is not as before: Total %ld Free %ld Rsvd %ld Surp %ld", p.total, p.free,
-		  p.resv, p.surp);
-	return false;
-}
-
 int main(int argc, char **argv)
 {
-	const char *size = argc > 1 ? argv[1] : "2M";
-
 	if (argc > 2)
 		rounds = atoi(argv[2]);
-	huge_init(size);
-	pool_set_per_node(0);
-	pool_set_per_node(hsize > 2 << 20 ? 4 / nr_nodes + (4 % nr_nodes != 0) : 24);
-	pool_read(&start);
-	total = start.total;
-	if (total < 4 || start.free != total) {
-		printf("KTAP version 1\n1..0 # SKIP pool of %s pages: %ld, %ld free; 4 needed\n", size,
-		       total, start.free);
-		return 0;
-	}
 	r = mmap(NULL, sizeof(*r), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (r == MAP_FAILED) {
 		fprintf(stderr, "mmap(round): %s\n", strerror(errno));
 		return 1;
 	}
-	return ktap_run(tests, sizeof(tests) / sizeof(tests[0]), pool_is_back);
+	return huge_test_main(argc > 1 ? argv[1] : "2M", 24, tests, ARRAY_SIZE(tests));
 }

@@ -29,9 +29,6 @@
 #define F_SEAL_FUTURE_WRITE	0x0010
 #endif
 
-static struct pool start;	/* before each test: all pages free */
-static long total;		/* its number of pages */
-
 /* fallocate() as 0 or -errno, offset and length in bytes. */
 static int falloc(int fd, int mode, off_t offset, off_t len)
 {
@@ -53,12 +50,13 @@ static void expect(const char *when, int fd, long pages, off_t size, long used, 
 	pool_read(&p);
 	for (i = 0; i < nr_nodes; i++) {
 		free_sum += p.node_free[i];
-		CHECK(p.node_total[i] == start.node_total[i], "%s: node%d has %ld pages, %ld expected",
-		      when, nodes[i], p.node_total[i], start.node_total[i]);
+		CHECK(p.node_total[i] == pool_start.node_total[i],
+		      "%s: node%d has %ld pages, %ld expected", when, nodes[i], p.node_total[i],
+		      pool_start.node_total[i]);
 	}
-	CHECK(p.total == start.total, "%s: Total %ld, %ld expected", when, p.total, start.total);
-	CHECK(p.free == start.free - used, "%s: Free %ld, %ld expected", when, p.free,
-	      start.free - used);
+	CHECK(p.total == pool_pages, "%s: Total %ld, %ld expected", when, p.total, pool_pages);
+	CHECK(p.free == pool_pages - used, "%s: Free %ld, %ld expected", when, p.free,
+	      pool_pages - used);
 	CHECK(free_sum == p.free, "%s: nodes have %ld free, %ld expected", when, free_sum, p.free);
 	CHECK(p.resv == resv, "%s: Rsvd %ld, %ld expected", when, p.resv, resv);
 	CHECK(p.surp == 0, "%s: Surp %ld, 0 expected", when, p.surp);
@@ -95,11 +93,11 @@ static void t_whole_pool(void)
 {
 	int fd = new_file();
 
-	EXPECT_RET(falloc(fd, 0, 0, total * hsize), 0);
-	expect("after fallocate", fd, total, total * hsize, total, 0);
-	expect_zero("all", fd, 0, total);
+	EXPECT_RET(file_fill(fd, 0, pool_pages), 0);
+	expect("after fallocate", fd, pool_pages, pool_pages * hsize, pool_pages, 0);
+	expect_zero("all", fd, 0, pool_pages);
 	CHECK(file_first_nonzero(fd, 4097, hsize + 12345, 4099) < 0, "odd pread: not zero");
-	expect("after reading", fd, total, total * hsize, total, 0);
+	expect("after reading", fd, pool_pages, pool_pages * hsize, pool_pages, 0);
 }
 
 static void t_unaligned(void)
@@ -119,7 +117,7 @@ static void t_hole_before(void)
 	bool present[4];
 	int fd = new_file();
 
-	EXPECT_RET(falloc(fd, 0, 2 * hsize, 2 * hsize), 0);
+	EXPECT_RET(file_fill(fd, 2, 2), 0);
 	expect("pages 2 and 3", fd, 2, 4 * hsize, 2, 0);
 	file_punch_map(fd, 4, present);
 	CHECK(!present[0] && !present[1] && present[2] && present[3], "present: %d%d%d%d",
@@ -131,16 +129,16 @@ static void t_twice(void)
 {
 	int fd = new_file();
 
-	EXPECT_RET(falloc(fd, 0, 0, 3 * hsize), 0);
-	EXPECT_RET(falloc(fd, 0, 0, 3 * hsize), 0);
+	EXPECT_RET(file_fill(fd, 0, 3), 0);
+	EXPECT_RET(file_fill(fd, 0, 3), 0);
 	expect("same range twice", fd, 3, 3 * hsize, 3, 0);
-	EXPECT_RET(falloc(fd, 0, 1 * hsize, 3 * hsize), 0);
+	EXPECT_RET(file_fill(fd, 1, 3), 0);
 	expect("overlapping", fd, 4, 4 * hsize, 4, 0);
-	EXPECT_RET(falloc(fd, 0, 0, total * hsize), 0);
-	expect("all", fd, total, total * hsize, total, 0);
-	EXPECT_RET(falloc(fd, 0, 0, total * hsize), 0);
-	expect("all again, pool empty", fd, total, total * hsize, total, 0);
-	expect_zero("all", fd, 0, total);
+	EXPECT_RET(file_fill(fd, 0, pool_pages), 0);
+	expect("all", fd, pool_pages, pool_pages * hsize, pool_pages, 0);
+	EXPECT_RET(file_fill(fd, 0, pool_pages), 0);
+	expect("all again, pool empty", fd, pool_pages, pool_pages * hsize, pool_pages, 0);
+	expect_zero("all", fd, 0, pool_pages);
 }
 
 static void t_keeps_data(void)
@@ -150,13 +148,13 @@ static void t_keeps_data(void)
 	size_t i;
 	long n;
 
-	EXPECT_RET(ftruncate(fd, total * hsize), 0);
-	p = map_shared(fd, total * hsize);
-	for (n = 0; n < total; n += 2)
+	EXPECT_RET(ftruncate(fd, pool_pages * hsize), 0);
+	p = map_shared(fd, pool_pages * hsize);
+	for (n = 0; n < pool_pages; n += 2)
 		memset(p + n * hsize, 0x5a, hsize);
-	EXPECT_RET(falloc(fd, 0, 0, total * hsize), 0);
-	expect("after fallocate", fd, total, total * hsize, total, 0);
-	for (n = 0; n < total; n++) {
+	EXPECT_RET(file_fill(fd, 0, pool_pages), 0);
+	expect("after fallocate", fd, pool_pages, pool_pages * hsize, pool_pages, 0);
+	for (n = 0; n < pool_pages; n++) {
 		if (n % 2) {
 			CHECK(first_nonzero(p + n * hsize, hsize) < 0, "page %ld is not zero", n);
 			continue;
@@ -173,21 +171,22 @@ static void t_punch_refill(void)
 	char *p;
 	long n;
 
-	EXPECT_RET(falloc(fd, 0, 0, total * hsize), 0);
-	p = map_shared(fd, total * hsize);
-	memset(p, 0x77, total * hsize);
-	for (n = 0; n < total; n += 2)
-		EXPECT_RET(falloc(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, n * hsize, hsize), 0);
-	CHECK(file_pages(fd) == total / 2, "%ld pages, %ld expected", file_pages(fd), total / 2);
-	EXPECT_RET(falloc(fd, 0, 0, total * hsize), 0);
-	for (n = 0; n < total; n++) {
+	EXPECT_RET(file_fill(fd, 0, pool_pages), 0);
+	p = map_shared(fd, pool_pages * hsize);
+	memset(p, 0x77, pool_pages * hsize);
+	for (n = 0; n < pool_pages; n += 2)
+		EXPECT_RET(file_punch(fd, n, 1), 0);
+	CHECK(file_pages(fd) == pool_pages / 2, "%ld pages, %ld expected", file_pages(fd),
+	      pool_pages / 2);
+	EXPECT_RET(file_fill(fd, 0, pool_pages), 0);
+	for (n = 0; n < pool_pages; n++) {
 		if (n % 2)
 			CHECK(p[n * hsize] == 0x77, "page %ld lost its data", n);
 		else
 			CHECK(first_nonzero(p + n * hsize, hsize) < 0, "page %ld is not zero", n);
 	}
-	munmap(p, total * hsize);
-	expect("refilled", fd, total, total * hsize, total, 0);
+	munmap(p, pool_pages * hsize);
+	expect("refilled", fd, pool_pages, pool_pages * hsize, pool_pages, 0);
 }
 
 static void t_keep_size(void)
@@ -196,7 +195,7 @@ static void t_keep_size(void)
 
 	EXPECT_RET(falloc(fd, FALLOC_FL_KEEP_SIZE, 0, 2 * hsize), 0);
 	expect("KEEP_SIZE", fd, 2, 0, 2, 0);
-	EXPECT_RET(falloc(fd, 0, 0, hsize), 0);
+	EXPECT_RET(file_fill(fd, 0, 1), 0);
 	expect("then one page", fd, 2, hsize, 2, 0);
 	EXPECT_RET(ftruncate(fd, 2 * hsize), 0);
 	expect_zero("both", fd, 0, 2);
@@ -215,21 +214,21 @@ static void t_bad_calls(void)
 
 static void t_enospc(void)
 {
-	bool *present = calloc(total + 8, sizeof(bool));
+	bool *present = calloc(pool_pages + 8, sizeof(bool));
 	int fd = new_file();
 	long n;
 
-	EXPECT_RET(falloc(fd, 0, 0, hsize), 0);
-	EXPECT_RET(falloc(fd, 0, 0, (total + 8) * hsize), -ENOSPC);
-	expect("pool too small", fd, total, hsize, total, 0);
-	EXPECT_RET(falloc(fd, 0, (total + 4) * hsize, hsize), -ENOSPC);
-	expect("pool empty", fd, total, hsize, total, 0);
-	EXPECT_RET(falloc(fd, 0, 0, total * hsize), 0);
-	expect("what fits", fd, total, total * hsize, total, 0);
-	expect_zero("prefix", fd, 0, total);
-	file_punch_map(fd, total + 8, present);
-	for (n = 0; n < total + 8; n++)
-		CHECK(present[n] == (n < total), "page %ld present: %d", n, present[n]);
+	EXPECT_RET(file_fill(fd, 0, 1), 0);
+	EXPECT_RET(file_fill(fd, 0, pool_pages + 8), -ENOSPC);
+	expect("pool too small", fd, pool_pages, hsize, pool_pages, 0);
+	EXPECT_RET(file_fill(fd, pool_pages + 4, 1), -ENOSPC);
+	expect("pool empty", fd, pool_pages, hsize, pool_pages, 0);
+	EXPECT_RET(file_fill(fd, 0, pool_pages), 0);
+	expect("what fits", fd, pool_pages, pool_pages * hsize, pool_pages, 0);
+	expect_zero("prefix", fd, 0, pool_pages);
+	file_punch_map(fd, pool_pages + 8, present);
+	for (n = 0; n < pool_pages + 8; n++)
+		CHECK(present[n] == (n < pool_pages), "page %ld present: %d", n, present[n]);
 }
 
 /* A file that gets ENOSPC while it is new keeps its pages past i_size = 0. */
@@ -237,10 +236,10 @@ static void t_enospc_new(void)
 {
 	int fd = new_file();
 
-	EXPECT_RET(falloc(fd, 0, 0, (total + 1) * hsize), -ENOSPC);
-	expect("pool too small", fd, total, 0, total, 0);
-	EXPECT_RET(ftruncate(fd, total * hsize), 0);
-	expect_zero("prefix", fd, 0, total);
+	EXPECT_RET(file_fill(fd, 0, pool_pages + 1), -ENOSPC);
+	expect("pool too small", fd, pool_pages, 0, pool_pages, 0);
+	EXPECT_RET(ftruncate(fd, pool_pages * hsize), 0);
+	expect_zero("prefix", fd, 0, pool_pages);
 	EXPECT_RET(ftruncate(fd, 0), 0);
 	expect("truncated", fd, 0, 0, 0, 0);
 }
@@ -267,30 +266,30 @@ static bool interrupt_once(timer_t timer, long long delay_us)
 	struct itimerspec when = {
 		.it_value = { delay_us / 1000000, delay_us % 1000000 * 1000 + 1 },
 	};
-	bool *present = calloc(total, sizeof(bool));
+	bool *present = calloc(pool_pages, sizeof(bool));
 	int ret, fd = new_file();
 	long n, pages;
 
 	timer_settime(timer, 0, &when, NULL);
-	ret = falloc(fd, 0, 0, total * hsize);
+	ret = file_fill(fd, 0, pool_pages);
 	when.it_value.tv_sec = when.it_value.tv_nsec = 0;
 	timer_settime(timer, 0, &when, NULL);
 
 	pages = file_pages(fd);
 	CHECK(ret == 0 || ret == -EINTR, "fallocate: %d", ret);
-	CHECK(ret || pages == total, "returned 0 with %ld pages of %ld", pages, total);
-	CHECK(!ret || pages < total, "returned %d with all %ld pages", ret, pages);
-	expect("after a signal", fd, pages, total * hsize, pages, 0);
+	CHECK(ret || pages == pool_pages, "returned 0 with %ld pages of %ld", pages, pool_pages);
+	CHECK(!ret || pages < pool_pages, "returned %d with all %ld pages", ret, pages);
+	expect("after a signal", fd, pages, pool_pages * hsize, pages, 0);
 	if (pages)
 		expect_zero("prefix", fd, 0, pages);
 	if (ret && pages % 2) {
 		/* Half of the times: carry on where it stopped. */
-		EXPECT_RET(falloc(fd, 0, 0, total * hsize), 0);
-		expect("carried on", fd, total, total * hsize, total, 0);
-		expect_zero("carried on", fd, 0, total);
+		EXPECT_RET(file_fill(fd, 0, pool_pages), 0);
+		expect("carried on", fd, pool_pages, pool_pages * hsize, pool_pages, 0);
+		expect_zero("carried on", fd, 0, pool_pages);
 	} else {
-		file_punch_map(fd, total, present);
-		for (n = 0; n < total; n++)
+		file_punch_map(fd, pool_pages, present);
+		for (n = 0; n < pool_pages; n++)
 			CHECK(present[n] == (n < pages), "%ld pages, page %ld present: %d", pages,
 			      n, present[n]);
 	}
@@ -312,7 +311,7 @@ static void t_eintr(void)
 	NEED(!timer_create(CLOCK_MONOTONIC, &ev, &timer), "timer_create: %s", strerror(errno));
 	fd = new_file();
 	whole = now_us();
-	EXPECT_RET(falloc(fd, 0, 0, total * hsize), 0);
+	EXPECT_RET(file_fill(fd, 0, pool_pages), 0);
 	whole = now_us() - whole;
 	close(fd);
 
@@ -330,12 +329,12 @@ static void t_rlimit(void)
 
 	catch_signal(SIGXFSZ);
 	NEED(!setrlimit(RLIMIT_FSIZE, &rl), "setrlimit(RLIMIT_FSIZE): %s", strerror(errno));
-	EXPECT_RET(falloc(fd, 0, 0, 2 * hsize), -EFBIG);
+	EXPECT_RET(file_fill(fd, 0, 2), -EFBIG);
 	CHECK(signals == 1, "%d SIGXFSZ, 1 expected", signals);
 	EXPECT_RET(falloc(fd, FALLOC_FL_KEEP_SIZE, 0, 2 * hsize), -EFBIG);
 	CHECK(signals == 2, "%d SIGXFSZ, 2 expected", signals);
 	expect("over the limit", fd, 0, 0, 0, 0);
-	EXPECT_RET(falloc(fd, 0, 0, hsize), 0);
+	EXPECT_RET(file_fill(fd, 0, 1), 0);
 	expect("at the limit", fd, 1, hsize, 1, 0);
 }
 
@@ -347,17 +346,17 @@ static void t_seals(void)
 	fd = huge_memfd();
 	EXPECT_RET(ftruncate(fd, 2 * hsize), 0);
 	NEED(!fcntl(fd, F_ADD_SEALS, F_SEAL_GROW), "F_SEAL_GROW: %s", strerror(errno));
-	EXPECT_RET(falloc(fd, 0, 0, 3 * hsize), -EPERM);
+	EXPECT_RET(file_fill(fd, 0, 3), -EPERM);
 	EXPECT_RET(falloc(fd, FALLOC_FL_KEEP_SIZE, 0, 3 * hsize), -EPERM);
 	expect("F_SEAL_GROW, beyond", fd, 0, 2 * hsize, 0, 0);
-	EXPECT_RET(falloc(fd, 0, 0, 2 * hsize), 0);
+	EXPECT_RET(file_fill(fd, 0, 2), 0);
 	expect("F_SEAL_GROW, within", fd, 2, 2 * hsize, 2, 0);
 	expect_zero("F_SEAL_GROW", fd, 0, 2);
 	NEED(!fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), "F_SEAL_FUTURE_WRITE: %s",
 	     strerror(errno));
-	EXPECT_RET(falloc(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, hsize), -EPERM);
+	EXPECT_RET(file_punch(fd, 0, 1), -EPERM);
 	NEED(!fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), "F_SEAL_WRITE: %s", strerror(errno));
-	EXPECT_RET(falloc(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, hsize), -EPERM);
+	EXPECT_RET(file_punch(fd, 0, 1), -EPERM);
 	expect("F_SEAL_WRITE, punch", fd, 2, 2 * hsize, 2, 0);
 }
 
@@ -373,18 +372,18 @@ static void t_size_mount(void)
 	NEED(!huge_mount(dir, options), "mount(hugetlbfs, %s): %s", options, strerror(errno));
 	pool_dirty();
 	other = huge_file();
-	EXPECT_RET(falloc(other, 0, 0, (total - 2) * hsize), 0);
+	EXPECT_RET(file_fill(other, 0, pool_pages - 2), 0);
 	NEED(!statfs(dir, &before), "statfs(%s): %s", dir, strerror(errno));
 	CHECK(before.f_bfree == 4, "%ld blocks free, 4 expected", (long)before.f_bfree);
 
 	fd = open(name, O_CREAT | O_RDWR, 0600);
 	NEED(fd >= 0, "open(%s): %s", name, strerror(errno));
 	for (i = 0; i < 5; i++)
-		EXPECT_RET(falloc(fd, 0, 0, 4 * hsize), -ENOSPC);
-	expect("after five ENOSPC", fd, 2, 0, total, 0);
+		EXPECT_RET(file_fill(fd, 0, 4), -ENOSPC);
+	expect("after five ENOSPC", fd, 2, 0, pool_pages, 0);
 	unlink(name);
 	close(fd);
-	expect("after unlink", -1, 0, 0, total - 2, 0);
+	expect("after unlink", -1, 0, 0, pool_pages - 2, 0);
 	NEED(!statfs(dir, &after), "statfs(%s): %s", dir, strerror(errno));
 	umount(dir);
 	KNOWN(after.f_bfree == before.f_bfree,
@@ -405,7 +404,7 @@ static void t_size_limit(void)
 	pool_dirty();
 	fd = open(name, O_CREAT | O_RDWR, 0600);
 	NEED(fd >= 0, "open(%s): %s", name, strerror(errno));
-	EXPECT_RET(falloc(fd, 0, 0, 3 * hsize), -ENOSPC);
+	EXPECT_RET(file_fill(fd, 0, 3), -ENOSPC);
 	expect("over the mount's size", fd, 2, 0, 2, 0);
 	unlink(name);
 	close(fd);
@@ -421,13 +420,13 @@ static void t_resv_shared(void)
 
 	p = map_shared(fd, 3 * hsize);
 	expect("mapped", fd, 0, 3 * hsize, 0, 3);
-	EXPECT_RET(falloc(fd, 0, 0, 2 * hsize), 0);
+	EXPECT_RET(file_fill(fd, 0, 2), 0);
 	expect("two of three", fd, 2, 3 * hsize, 2, 1);
-	EXPECT_RET(falloc(fd, 0, 0, 4 * hsize), 0);
+	EXPECT_RET(file_fill(fd, 0, 4), 0);
 	expect("past the mapping", fd, 4, 4 * hsize, 4, 0);
 	CHECK(first_nonzero(p, 3 * hsize) < 0, "mapping is not zero");
 	munmap(p, 3 * hsize);
-	EXPECT_RET(falloc(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4 * hsize), 0);
+	EXPECT_RET(file_punch(fd, 0, 4), 0);
 	expect("punched", fd, 0, 4 * hsize, 0, 0);
 }
 
@@ -440,7 +439,7 @@ static void t_resv_private(void)
 	p = mmap(NULL, 2 * hsize, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 	NEED(p != MAP_FAILED, "mmap(MAP_PRIVATE): %s", strerror(errno));
 	expect("mapped", fd, 0, 2 * hsize, 0, 2);
-	EXPECT_RET(falloc(fd, 0, 0, 2 * hsize), 0);
+	EXPECT_RET(file_fill(fd, 0, 2), 0);
 	expect("fallocated", fd, 2, 2 * hsize, 2, 2);
 	CHECK(first_nonzero(p, 2 * hsize) < 0, "mapping is not zero");
 	memset(p, 1, 2 * hsize);
@@ -459,7 +458,7 @@ static void t_resv_noreserve(void)
 	p = mmap(NULL, 2 * hsize, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 	NEED(p != MAP_FAILED, "mmap(MAP_NORESERVE): %s", strerror(errno));
 	expect("mapped", fd, 0, 2 * hsize, 0, 0);
-	EXPECT_RET(falloc(fd, 0, 0, 2 * hsize), 0);
+	EXPECT_RET(file_fill(fd, 0, 2), 0);
 	CHECK(first_nonzero(p, 2 * hsize) < 0, "mapping is not zero");
 	p[0] = 1;
 	expect("fallocated", fd, 2, 2 * hsize, 2, 0);
@@ -472,13 +471,13 @@ static void t_resv_others(void)
 	char *p;
 	long n;
 
-	p = map_shared(owner, (total - 2) * hsize);
-	expect("reserved", fd, 0, 0, 0, total - 2);
-	EXPECT_RET(falloc(fd, 0, 0, 4 * hsize), -ENOSPC);
-	expect("two were free", fd, 2, 0, 2, total - 2);
-	for (n = 0; n < total - 2; n++)
+	p = map_shared(owner, (pool_pages - 2) * hsize);
+	expect("reserved", fd, 0, 0, 0, pool_pages - 2);
+	EXPECT_RET(file_fill(fd, 0, 4), -ENOSPC);
+	expect("two were free", fd, 2, 0, 2, pool_pages - 2);
+	for (n = 0; n < pool_pages - 2; n++)
 		p[n * hsize] = 1;
-	expect("owner's pages", owner, total - 2, (total - 2) * hsize, total, 0);
+	expect("owner's pages", owner, pool_pages - 2, (pool_pages - 2) * hsize, pool_pages, 0);
 }
 
 static void t_surplus(void)
@@ -489,16 +488,16 @@ static void t_surplus(void)
 
 	if (hsize > 2 << 20)
 		SKIP("2M pages only: gigantic surplus pages need free contiguous memory");
-	snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/hugepages-%zukB/nr_overcommit_hugepages",
-		 hsize >> 10);
+	snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/hugepages-%zukB/%s", hsize >> 10,
+		 "nr_overcommit_hugepages");
 	NEED(write_str(path, "2"), "write(%s): %s", path, strerror(errno));
 	fd = new_file();
-	EXPECT_RET(falloc(fd, 0, 0, (total + 2) * hsize), 0);
+	EXPECT_RET(file_fill(fd, 0, pool_pages + 2), 0);
 	pool_read(&p);
-	CHECK(p.surp == 2 && p.total == total + 2 && p.free == 0, "Total %ld Free %ld Surp %ld",
-	      p.total, p.free, p.surp);
-	expect_zero("with surplus", fd, 0, total + 2);
-	EXPECT_RET(falloc(fd, 0, 0, (total + 3) * hsize), -ENOSPC);
+	CHECK(p.surp == 2 && p.total == pool_pages + 2 && p.free == 0,
+	      "Total %ld Free %ld Surp %ld", p.total, p.free, p.surp);
+	expect_zero("with surplus", fd, 0, pool_pages + 2);
+	EXPECT_RET(file_fill(fd, 0, pool_pages + 3), -ENOSPC);
 	write_str(path, "0");
 }
 
@@ -525,32 +524,7 @@ static const struct ktap_test tests[] = {
 	{ "surplus pages", t_surplus },
 };
 
-static bool pool_is_back(void)
-{
-	struct pool p;
-
-	pool_read(&p);
-	if (pool_equal(&p, &start))
-		return true;
-	ktap_diag("pool is not as before: Total %ld Free %ld Rsvd %ld Surp %ld", p.total, p.free,
-		  p.resv, p.surp);
-	return false;
-}
-
 int main(int argc, char **argv)
 {
-	const char *size = argc > 1 ? argv[1] : "2M";
-	long least;
-
-	huge_init(size);
-	pool_set_per_node(0);
-	least = pool_set_per_node(hsize > 2 << 20 ? 4 / nr_nodes + (4 % nr_nodes != 0) : 64);
-	pool_read(&start);
-	total = start.total;
-	if (least < 1 || total < 4 || start.free != total) {
-		printf("KTAP version 1\n1..0 # SKIP pool of %s pages: %ld, %ld free; 4 needed\n", size,
-		       total, start.free);
-		return 0;
-	}
-	return ktap_run(tests, sizeof(tests) / sizeof(tests[0]), pool_is_back);
+	return huge_test_main(argc > 1 ? argv[1] : "2M", 64, tests, ARRAY_SIZE(tests));
 }

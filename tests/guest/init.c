@@ -62,7 +62,7 @@ static void exec_shell(void)
 	setsid();
 	open_console();
 	execl("/bin/busybox", "sh", "-i", (char *)NULL);
-	fprintf(stderr, "execl(/bin/busybox): %s; install busybox-static and make the initramfs again\n",
+	fprintf(stderr, "execl(/bin/busybox): %s; is busybox-static installed on the host?\n",
 		strerror(errno));
 	_exit(127);
 }

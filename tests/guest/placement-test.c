@@ -26,18 +26,13 @@
 #define CHILD		CGROUP "/placement"
 #define MPOL_WEIGHTED	6	/* MPOL_WEIGHTED_INTERLEAVE, newer than some headers */
 
-static struct pool start;
-static long per_node;
-
-static int falloc(int fd, long first, long nr)
-{
-	return fallocate(fd, 0, first * hsize, nr * hsize) ? -errno : 0;
-}
+static long per_node;	/* pages of each of the two */
 
 static void need_two_nodes(void)
 {
 	if (nr_nodes != 2)
 		SKIP("%d nodes with memory, 2 needed", nr_nodes);
+	per_node = pool_start.node_total[0];
 }
 
 /* Mask of the two nodes' bits: 1 is the first, 2 the second. */
@@ -62,10 +57,15 @@ static void expect_taken(const char *what, long first, long second)
 	struct pool p;
 
 	pool_read(&p);
-	a = start.node_free[0] - p.node_free[0];
-	b = start.node_free[1] - p.node_free[1];
-	CHECK(a == first && b == second, "%s: %ld pages of node%d and %ld of node%d, %ld and %ld expected",
-	      what, a, nodes[0], b, nodes[1], first, second);
+	a = pool_start.node_free[0] - p.node_free[0];
+	b = pool_start.node_free[1] - p.node_free[1];
+	CHECK(a == first && b == second, "%s: node%d gave %ld, node%d %ld; %ld and %ld expected",
+	      what, nodes[0], a, nodes[1], b, first, second);
+}
+
+static void expect_pages(int fd, long pages)
+{
+	CHECK(file_pages(fd) == pages, "file has %ld pages, %ld expected", file_pages(fd), pages);
 }
 
 /* Node of page @n of a mapping, as move_pages() tells it. */
@@ -98,9 +98,9 @@ static void t_local(void)
 	pin_to_cpu(0);
 	pool_dirty();
 	fd = huge_file();
-	CHECK(falloc(fd, 0, per_node) == 0, "fallocate: %s", strerror(errno));
+	CHECK(file_fill(fd, 0, per_node) == 0, "fallocate: %s", strerror(errno));
 	expect_taken("a node's worth", per_node, 0);
-	CHECK(falloc(fd, 0, per_node + 1) == 0, "fallocate: %s", strerror(errno));
+	CHECK(file_fill(fd, 0, per_node + 1) == 0, "fallocate: %s", strerror(errno));
 	expect_taken("one more", per_node, 1);
 }
 
@@ -114,13 +114,13 @@ static void t_interleave(void)
 	set_policy(MPOL_INTERLEAVE, 3);
 	pool_dirty();
 	fd = huge_file();
-	CHECK(falloc(fd, 0, per_node) == 0, "fallocate: %s", strerror(errno));
+	CHECK(file_fill(fd, 0, per_node) == 0, "fallocate: %s", strerror(errno));
 	expect_taken("interleave", per_node / 2, per_node / 2);
 	map = map_shared(fd, per_node * hsize);
 	for (n = 1; n < per_node; n++)
-		CHECK(node_of(map, n) != node_of(map, n - 1), "pages %ld and %ld are both on node%d",
-		      n - 1, n, node_of(map, n));
-	CHECK(falloc(fd, 0, 2 * per_node) == 0, "fallocate: %s", strerror(errno));
+		CHECK(node_of(map, n) != node_of(map, n - 1),
+		      "pages %ld and %ld are both on node%d", n - 1, n, node_of(map, n));
+	CHECK(file_fill(fd, 0, 2 * per_node) == 0, "fallocate: %s", strerror(errno));
 	expect_taken("all", per_node, per_node);
 }
 
@@ -131,7 +131,7 @@ static void t_weighted(void)
 	need_two_nodes();
 	set_policy(MPOL_WEIGHTED, 3);
 	fd = huge_file();
-	CHECK(falloc(fd, 0, per_node) == 0, "fallocate: %s", strerror(errno));
+	CHECK(file_fill(fd, 0, per_node) == 0, "fallocate: %s", strerror(errno));
 	expect_taken("weights of one", per_node / 2, per_node / 2);
 }
 
@@ -142,10 +142,10 @@ static void bind_enospc(int which)
 	need_two_nodes();
 	set_policy(MPOL_BIND, 1 << which);
 	fd = huge_file();
-	ret = falloc(fd, 0, per_node + 2);
+	ret = file_fill(fd, 0, per_node + 2);
 	CHECK(ret == -ENOSPC, "fallocate: %d, -ENOSPC expected", ret);
 	expect_taken("bind", which ? 0 : per_node, which ? per_node : 0);
-	CHECK(file_pages(fd) == per_node, "file has %ld pages, %ld expected", file_pages(fd), per_node);
+	expect_pages(fd, per_node);
 	CHECK(file_size(fd) == 0, "i_size %lld, 0 expected", (long long)file_size(fd));
 }
 
@@ -159,9 +159,9 @@ static void t_preferred(void)
 	need_two_nodes();
 	set_policy(MPOL_PREFERRED, 2);
 	fd = huge_file();
-	CHECK(falloc(fd, 0, per_node) == 0, "fallocate: %s", strerror(errno));
+	CHECK(file_fill(fd, 0, per_node) == 0, "fallocate: %s", strerror(errno));
 	expect_taken("preferred", 0, per_node);
-	CHECK(falloc(fd, 0, per_node + 1) == 0, "fallocate: %s", strerror(errno));
+	CHECK(file_fill(fd, 0, per_node + 1) == 0, "fallocate: %s", strerror(errno));
 	expect_taken("overflow", 1, per_node);
 }
 
@@ -179,7 +179,7 @@ static void t_mbind(void)
 	mask = 1UL << nodes[1];
 	NEED(!syscall(SYS_mbind, map, 2 * hsize, MPOL_BIND, &mask, 64, 0), "mbind: %s",
 	     strerror(errno));
-	CHECK(falloc(fd, 0, 2) == 0, "fallocate: %s", strerror(errno));
+	CHECK(file_fill(fd, 0, 2) == 0, "fallocate: %s", strerror(errno));
 	expect_taken("mbind of a mapping", 2, 0);
 }
 
@@ -193,7 +193,7 @@ static void t_move(void)
 	pin_to_cpu(0);
 	pool_dirty();
 	fd = huge_file();
-	CHECK(falloc(fd, 0, 2) == 0, "fallocate: %s", strerror(errno));
+	CHECK(file_fill(fd, 0, 2) == 0, "fallocate: %s", strerror(errno));
 	map = map_shared(fd, 2 * hsize);
 	CHECK(first_nonzero(map, 2 * hsize) < 0, "not zero");
 	for (n = 0; n < 2; n++)
@@ -227,7 +227,8 @@ static void need_controller(const char *name)
 	snprintf(enable, sizeof(enable), "+%s", name);
 	NEED(write_str(CGROUP "/cgroup.subtree_control", enable), "enable %s: %s", name,
 	     strerror(errno));
-	mkdir(CHILD, 0755);
+	rmdir(CHILD);	/* of a test that failed */
+	NEED(!mkdir(CHILD, 0755), "mkdir(" CHILD "): %s", strerror(errno));
 }
 
 static void hugetlb_path(char *path, size_t len, const char *dir, const char *leaf)
@@ -238,7 +239,8 @@ static void hugetlb_path(char *path, size_t len, const char *dir, const char *le
 		snprintf(path, len, "%s/hugetlb.%zuMB.%s", dir, hsize >> 20, leaf);
 }
 
-static long usage(void)
+/* The hugetlb usage of the child cgroup, in pages. */
+static void expect_usage(const char *when, long pages)
 {
 	char path[128];
 	long v;
@@ -246,7 +248,8 @@ static long usage(void)
 	hugetlb_path(path, sizeof(path), CHILD, "current");
 	v = read_long(path);
 	NEED(v >= 0, "read(%s): %s", path, strerror(errno));
-	return v / (long)hsize;
+	CHECK(v == pages * (long)hsize, "%s: usage is %ld pages, %ld expected", when,
+	      v / (long)hsize, pages);
 }
 
 static void leave_cgroup(void)
@@ -267,12 +270,12 @@ static void t_hugetlb_max(void)
 	NEED(write_str(CHILD "/cgroup.procs", "0"), "enter " CHILD ": %s", strerror(errno));
 
 	fd = huge_file();
-	ret = falloc(fd, 0, 4);
+	ret = file_fill(fd, 0, 4);
 	CHECK(ret == -ENOSPC, "fallocate over the limit: %d, -ENOSPC expected", ret);
-	CHECK(file_pages(fd) == 2, "file has %ld pages, 2 expected", file_pages(fd));
-	CHECK(usage() == 2, "usage is %ld pages, 2 expected", usage());
+	expect_pages(fd, 2);
+	expect_usage("at the limit", 2);
 	close(fd);
-	CHECK(usage() == 0, "usage after unlink is %ld pages, 0 expected", usage());
+	expect_usage("after unlink", 0);
 	leave_cgroup();
 }
 
@@ -284,12 +287,12 @@ static void t_hugetlb_charge(void)
 	need_controller("hugetlb");
 	NEED(write_str(CHILD "/cgroup.procs", "0"), "enter " CHILD ": %s", strerror(errno));
 	fd = huge_file();
-	CHECK(falloc(fd, 0, start.total) == 0, "fallocate: %s", strerror(errno));
-	CHECK(usage() == start.total, "usage is %ld pages, %ld expected", usage(), start.total);
+	CHECK(file_fill(fd, 0, pool_pages) == 0, "fallocate: %s", strerror(errno));
+	expect_usage("allocated", pool_pages);
 	write_str(CGROUP "/cgroup.procs", "0");
-	CHECK(usage() == start.total, "after leaving: %ld pages, %ld expected", usage(), start.total);
+	expect_usage("after leaving", pool_pages);
 	close(fd);
-	CHECK(usage() == 0, "usage after unlink is %ld pages, 0 expected", usage());
+	expect_usage("after unlink", 0);
 	leave_cgroup();
 }
 
@@ -305,10 +308,10 @@ static void t_cpuset(void)
 	     strerror(errno));
 	NEED(write_str(CHILD "/cgroup.procs", "0"), "enter " CHILD ": %s", strerror(errno));
 	fd = huge_file();
-	ret = falloc(fd, 0, per_node + 2);
+	ret = file_fill(fd, 0, per_node + 2);
 	CHECK(ret == -ENOSPC, "fallocate: %d, -ENOSPC expected", ret);
 	expect_taken("cpuset of the second node", 0, per_node);
-	CHECK(file_pages(fd) == per_node, "file has %ld pages, %ld expected", file_pages(fd), per_node);
+	expect_pages(fd, per_node);
 	close(fd);
 	leave_cgroup();
 }
@@ -324,10 +327,9 @@ static void t_one_cpu(void)
 	pin_to_cpu(0);
 	pool_dirty();
 	fd = huge_file();
-	CHECK(falloc(fd, 0, start.total) == 0, "fallocate: %s", strerror(errno));
-	CHECK(file_pages(fd) == start.total, "file has %ld pages, %ld expected", file_pages(fd),
-	      start.total);
-	CHECK(file_first_nonzero(fd, 0, start.total * hsize, 1 << 20) < 0, "not zero");
+	CHECK(file_fill(fd, 0, pool_pages) == 0, "fallocate: %s", strerror(errno));
+	expect_pages(fd, pool_pages);
+	CHECK(file_first_nonzero(fd, 0, pool_pages * hsize, 1 << 20) < 0, "not zero");
 	close(fd);
 	leave_cgroup();
 }
@@ -347,33 +349,7 @@ static const struct ktap_test tests[] = {
 	{ "cpuset of one CPU", t_one_cpu },
 };
 
-static bool pool_is_back(void)
-{
-	struct pool p;
-
-	write_str(CGROUP "/cgroup.procs", "0");
-	rmdir(CHILD);
-	pool_read(&p);
-	if (pool_equal(&p, &start))
-		return true;
-	ktap_diag("pool is not as before: Total %ld Free %ld Rsvd %ld Surp %ld", p.total, p.free,
-		  p.resv, p.surp);
-	return false;
-}
-
 int main(int argc, char **argv)
 {
-	const char *size = argc > 1 ? argv[1] : "2M";
-
-	huge_init(size);
-	pool_set_per_node(0);
-	per_node = pool_set_per_node(hsize > 2 << 20 ? 4 / nr_nodes : 8);
-	pool_read(&start);
-	if (per_node < 2 || start.total != per_node * nr_nodes || start.total < 4 ||
-	    start.free != start.total) {
-		printf("KTAP version 1\n1..0 # SKIP pool of %s pages: %ld, %ld free; 2 a node needed\n",
-		       size, start.total, start.free);
-		return 0;
-	}
-	return ktap_run(tests, sizeof(tests) / sizeof(tests[0]), pool_is_back);
+	return huge_test_main(argc > 1 ? argv[1] : "2M", 8, tests, ARRAY_SIZE(tests));
 }

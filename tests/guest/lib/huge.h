@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "ktap.h"
+
 #define MAX_NODES	64
 
 struct pool {
@@ -22,9 +24,16 @@ extern int nr_nodes;
 void huge_init(const char *size);
 
 void pool_read(struct pool *p);
-bool pool_equal(const struct pool *a, const struct pool *b);
-/* Ask for @nr pages on each node; returns the smallest number that a node has now. */
-long pool_set_per_node(long nr);
+
+/*
+ * Main function of a test program: a pool of @per_node pages of 2M, or of four
+ * pages of 1G in all, then the tests, each of which must leave the pool as it
+ * was. Without the pages the program is skipped.
+ */
+int huge_test_main(const char *size, long per_node, const struct ktap_test *tests, int nr);
+extern struct pool pool_start;	/* before each test; all pages are free */
+extern long pool_pages;		/* how many */
+
 /* Write a non-zero pattern to every free page and give them back. */
 void pool_dirty(void);
 
@@ -32,6 +41,10 @@ void pool_dirty(void);
 int huge_mount(const char *dir, const char *options);
 int huge_file(void);
 int huge_memfd(void);
+
+/* fallocate() and hole punching of @nr pages from page @first on; 0 or -errno. */
+int file_fill(int fd, long first, long nr);
+int file_punch(int fd, long first, long nr);
 
 long file_pages(int fd);	/* huge pages in the file, from st_blocks */
 off_t file_size(int fd);

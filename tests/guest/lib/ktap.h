@@ -16,6 +16,8 @@
 
 #include <stdbool.h>
 
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
 struct ktap_test {
 	const char *name;
 	void (*fn)(void);
