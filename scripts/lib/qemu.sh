@@ -1,0 +1,101 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# SPDX-License-Identifier: GPL-2.0
+# Sourced by scripts/boot: a scenario becomes a QEMU command line.
+#
+# A scenario is a file of shell assignments:
+#   cpus=2                     virtual CPUs
+#   mem=4G                     memory, where nodes= is not given
+#   nodes=("cpus=0,mem=2G" "id=2,cpus=1,mem=2G" "mem=1G")
+#                              NUMA nodes in the order in which QEMU gets them; id counts from 0 by itself
+#   cpu_model=...              default qemu64,+pdpe1gb: "max" has ERMS, which TCG runs a byte at a time
+#   prealloc=on                host memory is there before the guest starts (for clearing benchmarks)
+#   config=bench               the kernel configuration that scripts/test boots it with
+#   run=hugestate              the programs that run in it
+#   qemu=(...)                 any other arguments of QEMU
+
+mebibytes() {
+	case $1 in
+	*G) echo $((${1%G} * 1024)) ;;
+	*M) echo "${1%M}" ;;
+	*) die "memory \"$1\": give it in M or G" ;;
+	esac
+}
+
+# qemu_topology NAME: reads the scenario; sets topology.
+qemu_topology() {
+	local file=${SCENARIOS:-$top/tests/scenarios}/$1 node id=0 total=0 size cpu field
+	[[ -n $1 && -f $file ]] || die "unknown scenario \"$1\"; there are: $(scenario_names | xargs)"
+	cpus=1 mem=1G nodes=() cpu_model=qemu64,+pdpe1gb prealloc=off config=bench run=hugestate qemu=()
+	# shellcheck source=/dev/null
+	. "$file"
+	topology=(-cpu "$cpu_model" -smp "$cpus")
+	((${#nodes[@]})) || nodes=("cpus=0-$((cpus - 1)),mem=$mem")
+	for node in "${nodes[@]}"; do
+		size='' cpu=''
+		for field in ${node//,/ }; do
+			case $field in
+			id=*) id=${field#id=} ;;
+			mem=*) size=$(mebibytes "${field#mem=}") ;;
+			cpus=*) cpu=,cpus=${field#cpus=} ;;
+			*) die "$file: unknown node property \"$field\"" ;;
+			esac
+		done
+		topology+=(-object "memory-backend-ram,id=ram$id,size=${size}M,reserve=off,prealloc=$prealloc"
+			-numa "node,nodeid=$id$cpu,memdev=ram$id")
+		total=$((total + size))
+		id=$((id + 1))
+	done
+	topology+=(-m "${total}M" ${qemu[@]+"${qemu[@]}"})
+}
+
+scenario_names() {
+	find "${SCENARIOS:-$top/tests/scenarios}" -type f -regex '.*/[a-z0-9-]+' -printf '%f\n' | sort
+}
+
+# boot_line NAME: the kernel command line of the scenario, comments dropped, lines joined.
+boot_line() {
+	local file=${SCENARIOS:-$top/tests/scenarios}/$1.boot
+	if [[ -f $file ]]; then sed 's/#.*//' "$file" | xargs; fi
+}
+
+# qemu_command ACCEL KERNEL INITRD CMDLINE: sets command. A panic ends QEMU (-no-reboot).
+qemu_command() {
+	command=(qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot
+		-accel "$1" "${topology[@]}" -kernel "$2" -initrd "$3"
+		-append "console=ttyS0,115200 earlyprintk=serial,ttyS0,115200 panic=-1 $4")
+}
+
+# run_logged LOG LIMIT: runs the command with the console in LOG, which begins with the command
+# itself and ends with how QEMU ended.
+run_logged() {
+	local rc=0
+	mkdir -p "$(dirname "$1")"
+	printf 'qemu: %s\n' "${command[*]@Q}" >"$1"
+	timeout -k 5 "$2" "${command[@]}" -chardev "file,id=log,path=$1,append=on" -serial chardev:log \
+		</dev/null >>"$1" 2>&1 || rc=$?
+	if ((rc == 124 || rc == 137)); then
+		printf '\nboot: time limit of %s s\n' "$2" >>"$1"
+	else
+		printf '\nboot: qemu ended with %s\n' "$rc" >>"$1"
+	fi
+}
+
+# accelerator KERNEL INITRD: "kvm" only if a guest reaches its end with it.
+accelerator() {
+	local answer=$OUT/accel probe=$OUT/accel.log
+	if [[ ! -f $answer ]]; then
+		mkdir -p "$OUT"
+		printf 'tcg,thread=multi\n' >"$answer.new"
+		if [[ -w /dev/kvm ]]; then
+			(
+				topology=(-cpu qemu64 -m 512M)
+				qemu_command kvm "$1" "$2" "-- true"
+				run_logged "$probe" 20
+			)
+			if grep -q '^guest: end' "$probe"; then echo kvm >"$answer.new"; fi
+		fi
+		mv "$answer.new" "$answer"
+		say "boot: QEMU uses $(cat "$answer")"
+	fi
+	cat "$answer"
+}

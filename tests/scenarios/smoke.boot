@@ -1,0 +1,1 @@
+hugepages=0:64,1:32 hugepagesz=1G hugepages=1
