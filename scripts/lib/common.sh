@@ -8,9 +8,9 @@ BASE=${BASE:-7.3}
 OUT=$(realpath -m "${OUT:-$top/out}")
 JOBS=${JOBS:-$(nproc)}
 
-# The stack itself; the self-tests point these at small fakes.
-PATCHES=${PATCHES:-$top/patches}/$BASE
-SERIES=${SERIES:-$top/series}/$BASE
+# The stack itself; the self-tests point STACK at small fakes.
+PATCHES=${STACK:-$top}/patches/$BASE
+SERIES=${STACK:-$top}/series/$BASE
 
 # What is made of it.
 basedir=$OUT/$BASE
