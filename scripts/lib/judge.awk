@@ -89,7 +89,7 @@ body ~ /^not ok [0-9]+/ { result(stream, d, body, 0); next }
 
 body ~ splat {
 	# The trace of a complaint that has been counted is not another one.
-	if (body ~ /^Call Trace:/ && NR - last_splat < 60)
+	if (body ~ /^Call Trace:/ && last_splat && NR - last_splat < 60)
 		next
 	last_splat = NR
 	for (i = 1; i <= nallowed; i++)

@@ -11,6 +11,7 @@
 #   prealloc=on                host memory is there before the guest starts (for clearing benchmarks)
 #   config=bench               the kernel configuration that scripts/test boots it with
 #   run=hugestate              the programs that run in it
+#   base_fault="..."           why the base cannot pass: scripts/test boots the patched kernel alone
 #   qemu=(...)                 any other arguments of QEMU
 
 mebibytes() {
@@ -25,7 +26,7 @@ mebibytes() {
 qemu_topology() {
 	local file=${SCENARIOS:-$top/tests/scenarios}/$1 node id=0 total=0 size cpu field
 	[[ -n $1 && -f $file ]] || die "unknown scenario \"$1\"; there are: $(scenario_names | xargs)"
-	cpus=1 mem=1G nodes=() cpu_model=qemu64,+pdpe1gb prealloc=off config=bench run=hugestate qemu=()
+	cpus=1 mem=1G nodes=() cpu_model=qemu64,+pdpe1gb prealloc=off config=bench run=hugestate base_fault='' qemu=()
 	# shellcheck source=/dev/null
 	. "$file"
 	topology=(-cpu "$cpu_model" -smp "$cpus")
