@@ -42,11 +42,13 @@ bad_option() {
 	exit 2
 }
 
-# The value of option $1, or exit 2 if there is none: x=$(value "$@"); shift 2
-value() {
-	(($# > 1)) && printf '%s\n' "$2" && return
-	printf '%s: option %s needs a value; see %s --help\n' "$(basename "$0")" "$1" "$0" >&2
-	exit 2
+# take VARIABLE --option VALUE...: the option's value, or exit 2 if there is none.
+take() {
+	if (($# < 3)); then
+		printf '%s: option %s needs a value; see %s --help\n' "$(basename "$0")" "$2" "$0" >&2
+		exit 2
+	fi
+	printf -v "$1" '%s' "$3"
 }
 
 # need TOOL...: every tool must be there.
