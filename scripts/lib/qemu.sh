@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Sourced by scripts/boot: a scenario becomes a QEMU command line.
 #
-# A scenario is a file of shell assignments:
+# NAME.boot has kernel command lines, one a boot; NAME.expect what hugestate must print after each
+# (see scripts/judge --state). NAME itself is a file of shell assignments:
 #   cpus=2                     virtual CPUs
 #   mem=4G                     memory, where nodes= is not given
 #   nodes=("cpus=0,mem=2G" "id=2,cpus=1,mem=2G" "mem=1G")
@@ -53,10 +54,10 @@ scenario_names() {
 	find "${SCENARIOS:-$top/tests/scenarios}" -type f -regex '.*/[a-z0-9-]+' -printf '%f\n' | sort
 }
 
-# boot_line NAME: the kernel command line of the scenario, comments dropped, lines joined.
-boot_line() {
+# boot_lines NAME: the kernel command lines of the scenario, each a boot; an empty one if it has none.
+boot_lines() {
 	local file=${SCENARIOS:-$top/tests/scenarios}/$1.boot
-	if [[ -f $file ]]; then sed 's/#.*//' "$file" | xargs; fi
+	if [[ -f $file ]]; then sed -e 's/[[:space:]]*#.*//' -e '/^$/d' "$file"; else echo; fi
 }
 
 # qemu_command ACCEL KERNEL INITRD CMDLINE: sets command. A panic ends QEMU (-no-reboot).

@@ -1,0 +1,1 @@
+numa=off hugepages=0:3,1:3

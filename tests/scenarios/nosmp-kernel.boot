@@ -1,0 +1,1 @@
+hugepages=16 hugepagesz=1G hugepages=1

@@ -1,0 +1,1 @@
+hugepages=3

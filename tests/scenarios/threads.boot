@@ -1,0 +1,5 @@
+hugepage_alloc_threads=0 hugepages=64
+hugepage_alloc_threads=1 hugepages=64
+hugepage_alloc_threads=4294967295 hugepages=64
+hugepage_alloc_threads=4294967296 hugepages=64
+hugepage_alloc_threads=abc hugepages=64
