@@ -30,7 +30,11 @@ qemu_topology() {
 	cpus=1 mem=1G nodes=() cpu_model=qemu64,+pdpe1gb prealloc=off config=bench run=hugestate base_fault='' qemu=()
 	# shellcheck source=/dev/null
 	. "$file"
-	topology=(-cpu "$cpu_model" -smp "$cpus")
+	# A socket a CPU: the kernel warns of one that spans nodes.
+	topology=(-cpu "$cpu_model" -smp "cpus=$cpus,sockets=$cpus,cores=1,threads=1")
+	# QEMU refuses to fill memory beforehand that it may not reserve.
+	local host_memory=reserve=off
+	[[ $prealloc == off ]] || host_memory=prealloc=on
 	((${#nodes[@]})) || nodes=("cpus=0-$((cpus - 1)),mem=$mem")
 	for node in "${nodes[@]}"; do
 		size='' cpu=''
@@ -42,7 +46,7 @@ qemu_topology() {
 			*) die "$file: unknown node property \"$field\"" ;;
 			esac
 		done
-		topology+=(-object "memory-backend-ram,id=ram$id,size=${size}M,reserve=off,prealloc=$prealloc"
+		topology+=(-object "memory-backend-ram,id=ram$id,size=${size}M,$host_memory"
 			-numa "node,nodeid=$id$cpu,memdev=ram$id")
 		total=$((total + size))
 		id=$((id + 1))
