@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # Sourced by scripts/bench: cases, their boots, and the report from the boots' logs.
 #
-# A case is a file benchmarks/NAME of shell assignments:
-#   scenario      topology in tests/scenarios
-#   append        added to the kernel command line
-#   run           guest program with arguments; without one the boot itself is measured
-#   time          what is measured, as lib/bench-value.awk reads it
+# A case is a file benchmarks/NAME: a scenario as in tests/scenarios (lib/qemu.sh has the
+# keys) with
+#   boot          kernel command line; "initcall_debug loglevel=8" is added
+#   time          what is measured, as lib/bench-value.awk reads it from the log
 # and one of these for the best that the machine allows:
-#   limit         another value of the same boots
-#   limit_append, limit_scenario    the same time of another boot of the base kernel
+#   limit_time    another value of the base's boots
+#   limit_boot    the same value of another boot of the base, with this command line
 # A boot's log is $dir/CASE.KIND.N.log, KIND being base, patched or limit.
 
 case_file() { printf '%s/benchmarks/%s' "$top" "$1"; }
@@ -19,11 +18,10 @@ all_cases() {
 }
 
 read_case() {
-	scenario='' append='' run='' time='' limit='' limit_append='' limit_scenario=''
+	boot='' time='' limit_time='' limit_boot=''
 	# shellcheck source=/dev/null
 	. "$(case_file "$1")"
-	[[ -n $scenario && -n $time ]] || die "benchmarks/$1 must set scenario= and time="
-	limit_scenario=${limit_scenario:-$scenario}
+	[[ -n $time ]] || die "benchmarks/$1 must set time="
 }
 
 # Everything that is needed to repeat the run, and the configuration of both kernels.
@@ -47,23 +45,28 @@ describe_run() {
 tree_ref() { if [[ $1 == base ]]; then echo base; else echo HEAD; fi; }
 tree_config() { echo "$basedir/build/$1-bench/.config"; }
 
-# Log of the boot that has run with the same kernel, scenario, command line and program before.
-declare -A booted
+# fail REASON: the case has a "-" for it.
+fail() {
+	echo "$name: $*" | tee -a "$dir/failed" >&2
+	return 1
+}
 
-# boot_once KIND N KERNEL SCENARIO APPEND
+# boot_once KIND N KERNEL COMMAND-LINE
 boot_once() {
-	local log=$dir/$name.$1.$2.log key="$2|$3|$4|$5|$run"
-	if [[ -n ${booted[$key]:-} ]]; then
-		ln -s "$(basename "${booted[$key]}")" "$log"
-		return
-	fi
-	if ! "$top/scripts/boot" --kernel "$3" --scenario "$4" --append "$5 initcall_debug loglevel=8" \
-		${run:+--run "$run"} --log "$log" --timeout 120 >"$dir/boot.out" 2>&1; then
-		echo "$name: $1 boot $2: $(tail -1 "$dir/boot.out")" | tee -a "$dir/failed" >&2
+	local log=$dir/$name.$1.$2.log
+	if ! SCENARIOS=$top/benchmarks "$top/scripts/boot" --kernel "$3" --scenario "$name" \
+		--append "$4 initcall_debug loglevel=8" --log "$log" --timeout 120 >"$dir/boot.out" 2>&1; then
 		mv "$log" "$log.failed" 2>/dev/null || true
-		return 1
+		fail "$1 boot $2: $(tail -1 "$dir/boot.out")"
 	fi
-	booted[$key]=$log
+}
+
+# A time is worth nothing if the pools differ.
+same_state() {
+	local n=$1
+	cmp -s <(grep '^state:' "$dir/$name.base.$n.log") <(grep '^state:' "$dir/$name.patched.$n.log") && return
+	mv "$dir/$name.patched.$n.log" "$dir/$name.patched.$n.log.failed"
+	fail "patched boot $n: its pools are not those of the base"
 }
 
 # Base and patched in turn; the first failure ends the case, its other numbers stay.
@@ -72,19 +75,25 @@ run_case() {
 	read_case "$name"
 	say "bench: $name"
 	for ((n = 1; n <= RUNS; n++)); do
-		boot_once base "$n" "$base_kernel" "$scenario" "$append" || return 0
-		boot_once patched "$n" "$patched_kernel" "$scenario" "$append" || return 0
-		[[ -z $limit_append ]] ||
-			boot_once limit "$n" "$base_kernel" "$limit_scenario" "$limit_append" || return 0
+		boot_once base "$n" "$base_kernel" "$boot" || return 0
+		boot_once patched "$n" "$patched_kernel" "$boot" || return 0
+		same_state "$n" || return 0
+		case $limit_boot in
+		'') ;;
+		"$boot") ln -s "$name.base.$n.log" "$dir/$name.limit.$n.log" ;;
+		*) boot_once limit "$n" "$base_kernel" "$limit_boot" || return 0 ;;
+		esac
 	done
 }
+
+bench_value() { awk -v spec="$1" -f "$top/scripts/lib/bench-value.awk" "$2"; }
 
 # values DIR NAME KIND SPEC [LABEL]: a line "NAME LABEL VALUE" for each log that has the value.
 values() {
 	local log value
 	for log in "$1/$2.$3".*.log; do
 		[[ -f $log ]] || continue
-		value=$(awk -v spec="$4" -f "$top/scripts/lib/bench-value.awk" "$log")
+		value=$(bench_value "$4" "$log")
 		if [[ -n $value ]]; then
 			echo "$2 ${5:-$3} $value"
 		else
@@ -100,13 +109,8 @@ all_values() {
 		echo "$name"
 		values "$1" "$name" base "$time"
 		values "$1" "$name" patched "$time"
-		if [[ -n $limit ]]; then
-			values "$1" "$name" base "$limit" limit
-			values "$1" "$name" base "guest $name.cpu" base-cpu
-			values "$1" "$name" patched "guest $name.cpu" patched-cpu
-		elif [[ -n $limit_append ]]; then
-			values "$1" "$name" limit "$time"
-		fi
+		[[ -z $limit_time ]] || values "$1" "$name" base "$limit_time" limit
+		[[ -z $limit_boot ]] || values "$1" "$name" limit "$time"
 	done
 }
 
@@ -116,6 +120,17 @@ commands() {
 	for log in "$1"/*.log; do
 		[[ -L $log || $log == */bench.log ]] || printf '%s: %s\n' "$(basename "$log")" "$(sed -n 's/^qemu: //p;T;q' "$log")"
 	done
+}
+
+# Every value that programs in the guest printed, CPU time for one, as a table.
+guest_values() {
+	local log metric
+	for log in "$1"/*.base.*.log "$1"/*.patched.*.log; do
+		[[ -f $log ]] || continue
+		awk '$1 == "bench:" && !seen[$2]++ { print $2 }' "$log" | while IFS= read -r metric; do
+			echo "$metric $(basename "$log" | cut -d. -f2) $(bench_value "guest $metric" "$log")"
+		done
+	done | awk -f "$top/scripts/lib/bench-table.awk" | column -t -s $'\t'
 }
 
 # report DIR: bench.tsv, the table, the plot and what is missing, from the logs alone.

@@ -158,7 +158,6 @@ int huge_test_main(const char *size, long per_node, const struct ktap_test *test
 	huge_init(size);
 	if (hshift == 30)
 		per_node = 4 / nr_nodes;
-	pool_set_per_node(0);
 	pool_set_per_node(per_node);
 	pool_read(p);
 	pool_pages = p->total;
