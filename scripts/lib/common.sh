@@ -18,6 +18,9 @@ linux=$basedir/linux
 base_tree=$basedir/base
 provenance=$basedir/provenance
 
+# What an outer make or git passes on is not meant for those that are run here.
+unset MAKEFLAGS MFLAGS MAKELEVEL GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
+
 # Git must neither ask questions nor depend on the user's configuration.
 export GIT_TERMINAL_PROMPT=0
 git_as_us=(-c user.name=parallel-padata -c user.email=stack@localhost

@@ -77,7 +77,7 @@ run_logged() {
 	local rc=0
 	mkdir -p "$(dirname "$1")"
 	printf 'qemu: %s\n' "${command[*]@Q}" >"$1"
-	timeout -k 5 "$2" "${command[@]}" -chardev "file,id=log,path=$1,append=on" -serial chardev:log \
+	timeout --foreground -k 5 "$2" "${command[@]}" -chardev "file,id=log,path=$1,append=on" -serial chardev:log \
 		</dev/null >>"$1" 2>&1 || rc=$?
 	if ((rc == 124 || rc == 137)); then
 		printf '\nboot: time limit of %s s\n' "$2" >>"$1"
