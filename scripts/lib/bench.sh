@@ -34,6 +34,7 @@ describe_run() {
 	echo "runs=$RUNS"
 	echo "cases=${cases[*]}"
 	echo "host_cpu=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -1), $(nproc) CPUs"
+	echo "host_load=$(cut -d' ' -f1 /proc/loadavg)"
 	echo "qemu=$(qemu-system-x86_64 --version | head -1)"
 	for tree in base patched; do
 		echo "${tree}_commit=$(git -C "$linux" rev-parse "$(tree_ref "$tree")")"
@@ -140,6 +141,7 @@ report() {
 	awk -f "$top/scripts/lib/bench-table.awk" "$1/values" >"$1/bench.tsv"
 	column -t -s $'\t' "$1/bench.tsv"
 	echo "times are medians, in ms; spreads (max - min) / median in per cent; - was not measured, see bench.log"
+	sed -n 's/^host_load=\(0*[1-9].*\)/note: the machine was busy before the run: load \1/p' "$1/bench.log"
 	reasons "$1" >&2
 	plot "$1"
 }
@@ -150,6 +152,7 @@ reasons() {
 }
 
 plot() {
+	awk -F"\t" 'NR > 1 && $4 != "-" { n++ } END { exit !n }' "$1/bench.tsv" || return 0
 	command -v gnuplot >/dev/null || return 0
 	gnuplot -e "dir='$1'" "$top/scripts/lib/bench.gnuplot" || say "no plot: gnuplot failed"
 }
