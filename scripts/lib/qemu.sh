@@ -7,7 +7,8 @@
 #   cpus=2                     virtual CPUs
 #   mem=4G                     memory, where nodes= is not given
 #   nodes=("cpus=0,mem=2G" "id=2,cpus=1,mem=2G" "mem=1G")
-#                              NUMA nodes in the order in which QEMU gets them; id counts from 0 by itself
+#                              NUMA nodes in the order in which QEMU gets them; id counts up by itself;
+#                              QEMU allows no gap, but a node may have no mem, no cpus, or neither
 #   cpu_model=...              default qemu64,+pdpe1gb: "max" has ERMS, which TCG runs a byte at a time
 #   prealloc=on                host memory is there before the guest starts (for clearing benchmarks)
 #   config=bench               the kernel configuration that scripts/test boots it with
@@ -46,9 +47,11 @@ qemu_topology() {
 			*) die "$file: unknown node property \"$field\"" ;;
 			esac
 		done
-		topology+=(-object "memory-backend-ram,id=ram$id,size=${size}M,$host_memory"
-			-numa "node,nodeid=$id$cpu,memdev=ram$id")
-		total=$((total + size))
+		if [[ -n $size ]]; then
+			topology+=(-object "memory-backend-ram,id=ram$id,size=${size}M,$host_memory")
+			total=$((total + size))
+		fi
+		topology+=(-numa "node,nodeid=$id$cpu${size:+,memdev=ram$id}")
 		id=$((id + 1))
 	done
 	topology+=(-m "${total}M" ${qemu[@]+"${qemu[@]}"})
