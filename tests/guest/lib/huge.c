@@ -162,16 +162,18 @@ int huge_test_main(const char *size, long per_node, const struct ktap_test *test
 	pool_read(p);
 	pool_pages = p->total;
 	if (p->total != per_node * nr_nodes || p->total < 4 || p->free != p->total) {
-		printf("KTAP version 1\n1..0 # SKIP %ld of %ld pages of %s free, %ld wanted\n",
-		       p->free, p->total, size, per_node * nr_nodes);
-		return 0;
+		printf("KTAP version 1\n1..1\nnot ok 1 pool of %ld pages of %s\n",
+		       per_node * nr_nodes, size);
+		ktap_diag("%ld of %ld pages are free; this guest cannot run the tests", p->free,
+			  p->total);
+		return 1;
 	}
 	return ktap_run(tests, nr, pool_is_back);
 }
 
 void pool_dirty(void)
 {
-	size_t len = global_long("free_hugepages") * hsize;
+	size_t i, len = global_long("free_hugepages") * hsize;
 	char *p;
 
 	if (!len)
@@ -179,7 +181,13 @@ void pool_dirty(void)
 	p = mmap(NULL, len, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | (hshift << MAP_HUGE_SHIFT), -1, 0);
 	NEED(p != MAP_FAILED, "mmap(MAP_HUGETLB, %zu): %s", len, strerror(errno));
-	memset(p, 0xa5, len);
+	if (hshift == 30) {
+		/* Gigabytes take too long: the first and the last word of each small page. */
+		for (i = 0; i < len; i += 4096)
+			*(uint64_t *)(p + i) = *(uint64_t *)(p + i + 4088) = ~0UL;
+	} else {
+		memset(p, 0xa5, len);
+	}
 	munmap(p, len);
 }
 

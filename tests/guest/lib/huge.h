@@ -28,13 +28,13 @@ void pool_read(struct pool *p);
 /*
  * Main function of a test program: a pool of @per_node pages of 2M, or of four
  * pages of 1G in all, then the tests, each of which must leave the pool as it
- * was. Without the pages the program is skipped.
+ * was. Without the pages the program fails.
  */
 int huge_test_main(const char *size, long per_node, const struct ktap_test *tests, int nr);
 extern struct pool pool_start;	/* before each test; all pages are free */
 extern long pool_pages;		/* how many */
 
-/* Write a non-zero pattern to every free page and give them back. */
+/* Fill every free page with non-zero data and give them back. */
 void pool_dirty(void);
 
 /* A new file without a name, on a hugetlbfs mount (options may be NULL) of the chosen size. */

@@ -12,7 +12,7 @@
 
 #include "ktap.h"
 
-#define TEST_SECONDS	120
+#define TEST_SECONDS	240
 
 /* Shared with the test's process and with the processes that it starts. */
 struct state {
