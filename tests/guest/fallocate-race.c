@@ -187,7 +187,14 @@ static size_t mark_at(int i)
 	return i == 0 ? 0 : i == 1 ? hsize / 2 : hsize - 8;
 }
 
-/* Write marks into each page once, forward, backward or in between, by round. */
+/* Wait until the file has more than @n pages: page @n has been inserted just now. */
+static void follow_to(long n)
+{
+	while (file_pages(r->fd) <= n && !stopped())
+		;
+}
+
+/* Write marks into each page once: right behind the call, backward, or from anywhere, by round. */
 static void write_marks(unsigned int seed)
 {
 	char *p = map_shared(r->fd, r->pages * hsize);
@@ -195,8 +202,17 @@ static void write_marks(unsigned int seed)
 	int m;
 
 	for (i = 0; i < r->pages; i++) {
-		n = r->number % 3 == 0 ? i : r->number % 3 == 1 ? r->pages - 1 - i :
-		    (i + shift) % r->pages;
+		switch (r->number % 3) {
+		case 0:
+			n = i;
+			follow_to(n);
+			break;
+		case 1:
+			n = r->pages - 1 - i;
+			break;
+		default:
+			n = (i + shift) % r->pages;
+		}
 		for (m = 0; m < 3; m++)
 			*(uint64_t *)(p + n * hsize + mark_at(m)) = n + 1;
 	}
