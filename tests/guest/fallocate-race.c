@@ -121,15 +121,27 @@ static void check_zero(int fd, long pages)
 	      bad / (ssize_t)hsize);
 }
 
+/*
+ * The file mapped by the parent and so by all workers, in every other round without reservation.
+ * It must be there before the race starts: mmap() waits for a fallocate of the same file.
+ */
+static char *map;
+
+static void map_file(int fd)
+{
+	int flags = MAP_SHARED | (r->number % 2 ? MAP_NORESERVE : 0);
+
+	map = mmap(NULL, r->pages * hsize, PROT_READ | PROT_WRITE, flags, fd, 0);
+	NEED(map != MAP_FAILED, "mmap(%ld pages): %s", r->pages, strerror(errno));
+}
+
 /* ---- workers: each goes on until it is told to stop ---- */
 
 static void read_by_fault(unsigned int seed)
 {
-	char *p = map_shared(r->fd, r->pages * hsize);
-
 	while (!stopped()) {
 		long n = rnd(&seed) % r->pages;
-		ssize_t bad = first_nonzero(p + n * hsize, hsize);
+		ssize_t bad = first_nonzero(map + n * hsize, hsize);
 
 		CHECK(bad < 0, "round %d: fault saw non-zero at %zd of page %ld", r->number, bad,
 		      n);
@@ -164,7 +176,6 @@ static void read_tails(unsigned int seed)
 }
 
 /* get_user_pages() of another process's mapping, here of the parent's. */
-static char *parent_map;
 
 static void read_by_gup(unsigned int seed)
 {
@@ -173,7 +184,7 @@ static void read_by_gup(unsigned int seed)
 	while (!stopped()) {
 		size_t off = rnd(&seed) % (r->pages * (hsize / sizeof(buf))) * sizeof(buf);
 		struct iovec local = { buf, sizeof(buf) };
-		struct iovec remote = { parent_map + off, sizeof(buf) };
+		struct iovec remote = { map + off, sizeof(buf) };
 		ssize_t n = process_vm_readv(getppid(), &local, 1, &remote, 1, 0);
 
 		NEED(n == sizeof(buf), "process_vm_readv: %zd: %s", n, strerror(errno));
@@ -194,28 +205,42 @@ static void follow_to(long n)
 		;
 }
 
-/* Write marks into each page once: right behind the call, backward, or from anywhere, by round. */
-static void write_marks(unsigned int seed)
+/*
+ * Write marks into each page once: right behind the call, backward, or from anywhere, by round.
+ * Two writers share the pages, since a second mark would hide that the first was lost.
+ */
+static void write_marks(long first)
 {
-	char *p = map_shared(r->fd, r->pages * hsize);
-	long i, n, shift = rnd(&seed) % r->pages;
+	long i, n, shift = r->number * 7 * 2;
 	int m;
 
-	for (i = 0; i < r->pages; i++) {
+	for (i = first; i < r->pages; i += 2) {
 		switch (r->number % 3) {
 		case 0:
 			n = i;
 			follow_to(n);
 			break;
 		case 1:
-			n = r->pages - 1 - i;
+			n = r->pages - 2 - i + 2 * first;
 			break;
 		default:
 			n = (i + shift) % r->pages;
 		}
 		for (m = 0; m < 3; m++)
-			*(uint64_t *)(p + n * hsize + mark_at(m)) = n + 1;
+			*(uint64_t *)(map + n * hsize + mark_at(m)) = n + 1;
 	}
+}
+
+static void write_even(unsigned int seed)
+{
+	(void)seed;
+	write_marks(0);
+}
+
+static void write_odd(unsigned int seed)
+{
+	(void)seed;
+	write_marks(1);
 }
 
 static void punch(unsigned int seed)
@@ -238,14 +263,12 @@ static void truncate_some(unsigned int seed)
 
 static void fork_readers(unsigned int seed)
 {
-	char *p = map_shared(r->fd, r->pages * hsize);
-
 	while (!stopped()) {
 		long n = rnd(&seed) % r->pages;
 		pid_t pid = fork();
 
 		if (!pid) {
-			CHECK(first_nonzero(p + n * hsize, hsize) < 0,
+			CHECK(first_nonzero(map + n * hsize, hsize) < 0,
 			      "round %d: forked process saw non-zero in page %ld", r->number, n);
 			ktap_end_test();
 		}
@@ -331,12 +354,14 @@ static void race_readers(void (*fn1)(unsigned int), void (*fn2)(unsigned int))
 	for (i = 0; i < rounds; i++) {
 		fd = huge_file();
 		begin(i, fd, pool_pages);
+		map_file(fd);
 		spawn(fn1);
 		spawn(fn2);
 		go();
 		ret = file_fill(fd, 0, pool_pages);
 		CHECK(ret == 0, "round %d: fallocate: %d", i, ret);
 		join(0);
+		munmap(map, pool_pages * hsize);
 		check_full(fd, pool_pages);
 		check_zero(fd, pool_pages);
 		close(fd);
@@ -366,13 +391,13 @@ static void t_gup(void)
 	for (i = 0; i < rounds; i++) {
 		fd = huge_file();
 		begin(i, fd, pool_pages);
-		parent_map = map_shared(fd, pool_pages * hsize);
+		map_file(fd);
 		spawn(read_by_gup);
 		go();
 		ret = file_fill(fd, 0, pool_pages);
 		CHECK(ret == 0, "round %d: fallocate: %d", i, ret);
 		join(0);
-		munmap(parent_map, pool_pages * hsize);
+		munmap(map, pool_pages * hsize);
 		check_full(fd, pool_pages);
 		check_zero(fd, pool_pages);
 		close(fd);
@@ -383,30 +408,29 @@ static void t_write(void)
 {
 	int i, m, ret, fd;
 	uint64_t *mark;
-	char *p;
 	long n;
 
 	for (i = 0; i < rounds; i++) {
 		fd = huge_file();
 		begin(i, fd, pool_pages);
-		spawn(write_marks);
-		spawn(write_marks);
+		map_file(fd);
+		spawn(write_even);
+		spawn(write_odd);
 		go();
 		ret = file_fill(fd, 0, pool_pages);
 		CHECK(ret == 0, "round %d: fallocate: %d", i, ret);
 		join(0);
 		check_full(fd, pool_pages);
-		p = map_shared(fd, pool_pages * hsize);
 		for (n = 0; n < pool_pages; n++) {
 			for (m = 0; m < 3; m++) {
-				mark = (uint64_t *)(p + n * hsize + mark_at(m));
+				mark = (uint64_t *)(map + n * hsize + mark_at(m));
 				CHECK(*mark == (uint64_t)n + 1,
 				      "round %d: page %ld lost what was written at %zu", i, n,
 				      mark_at(m));
 				*mark = 0;
 			}
 		}
-		munmap(p, pool_pages * hsize);
+		munmap(map, pool_pages * hsize);
 		check_zero(fd, pool_pages);
 		close(fd);
 	}
