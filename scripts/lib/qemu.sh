@@ -13,6 +13,8 @@
 #   prealloc=on                host memory is there before the guest starts (for clearing benchmarks)
 #   config=bench               the kernel configuration that scripts/test boots it with
 #   run=hugestate              the programs that run in it
+#   min_tests=0                how many tests must have run, in guest programs and KUnit suites together
+#   splat="..."                what the kernel must complain of (for testing that it does)
 #   base_fault="..."           why the base cannot pass: scripts/test boots the patched kernel alone
 #   qemu=(...)                 any other arguments of QEMU
 
@@ -28,7 +30,8 @@ mebibytes() {
 qemu_topology() {
 	local file=${SCENARIOS:-$top/tests/scenarios}/$1 node id=0 total=0 size cpu field
 	[[ -n $1 && -f $file ]] || die "unknown scenario \"$1\"; there are: $(scenario_names | xargs)"
-	cpus=1 mem=1G nodes=() cpu_model=qemu64,+pdpe1gb prealloc=off config=bench run=hugestate base_fault='' qemu=()
+	cpus=1 mem=1G nodes=() cpu_model=qemu64,+pdpe1gb prealloc=off config=bench run=hugestate
+	min_tests=0 splat='' base_fault='' qemu=()
 	# shellcheck source=/dev/null
 	. "$file"
 	# A socket a CPU: the kernel warns of one that spans nodes.
@@ -67,11 +70,12 @@ boot_lines() {
 	if [[ -f $file ]]; then sed -e 's/[[:space:]]*#.*//' -e '/^$/d' "$file"; else echo; fi
 }
 
-# qemu_command ACCEL KERNEL INITRD CMDLINE: sets command. A panic ends QEMU (-no-reboot).
+# qemu_command ACCEL KERNEL INITRD CMDLINE: sets command. A panic ends QEMU (-no-reboot). no_timer_check:
+# on a busy host the emulated timer is late, which the kernel takes for a broken one and panics.
 qemu_command() {
 	command=(qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot
 		-accel "$1" "${topology[@]}" -kernel "$2" -initrd "$3"
-		-append "console=ttyS0,115200 no_timer_check earlyprintk=serial,ttyS0,115200 panic=-1 $4")
+		-append "console=ttyS0,115200 no_timer_check earlyprintk=serial,ttyS0,115200 no_timer_check panic=-1 $4")
 }
 
 # run_logged LOG LIMIT: runs the command with the console in LOG, which begins with the command

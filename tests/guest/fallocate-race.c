@@ -556,6 +556,52 @@ static void t_reserved_same(void)
 	}
 }
 
+/*
+ * The last two pages of the pool are reserved by a mapping. Two faults and fallocate want both: a
+ * call that takes a second page for an index, if only for a moment, makes one fault a SIGBUS.
+ */
+static void touch_upwards(unsigned int seed)
+{
+	(void)seed;
+	*(volatile char *)reserved_map;
+	*(volatile char *)(reserved_map + hsize);
+}
+
+static void touch_downwards(unsigned int seed)
+{
+	(void)seed;
+	*(volatile char *)(reserved_map + hsize);
+	*(volatile char *)reserved_map;
+}
+
+static void t_reserved_last(void)
+{
+	long first = pool_pages - 2;
+	int i, ret, fd = huge_file();
+
+	begin(0, fd, pool_pages);
+	ret = file_fill(fd, 0, first);
+	NEED(ret == 0, "fallocate of all but two pages: %d", ret);
+	for (i = 0; i < 10 * rounds; i++) {
+		r->number = i;
+		r->go = r->stop = 0;
+		reserved_map = mmap(NULL, 2 * hsize, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+				    first * hsize);
+		NEED(reserved_map != MAP_FAILED, "round %d: mmap: %s", i, strerror(errno));
+		spawn(touch_upwards);
+		spawn(touch_downwards);
+		go();
+		ret = file_fill(fd, first, 2);
+		CHECK(ret == 0, "round %d: fallocate: %d", i, ret);
+		join(0);
+		munmap(reserved_map, 2 * hsize);
+		check_full(fd, pool_pages);
+		ret = file_punch(fd, first, 2);
+		NEED(ret == 0, "round %d: punch hole: %d", i, ret);
+	}
+	close(fd);
+}
+
 /* All but two pages are reserved by another file's mapping: fallocate gets two, no one a SIGBUS. */
 static void t_reserved_other(void)
 {
@@ -643,6 +689,7 @@ static const struct ktap_test tests[] = {
 	{ "signals while filling", t_signals },
 	{ "killed while filling", t_killed },
 	{ "reserved by a mapping of the file", t_reserved_same },
+	{ "reserved by a mapping, last pages", t_reserved_last },
 	{ "reserved by a mapping of another file", t_reserved_other },
 	{ "CPU hotplug while filling", t_hotplug },
 };
