@@ -5,7 +5,7 @@ BASE ?= 7.3
 OUT ?= $(CURDIR)/out
 export BASE OUT
 # Passed on where given: make bench CASES="boot-2m" RUNS=5, make apply KDIR=~/linux
-export KDIR CASES RUNS FORCE JOBS STABLE_GIT
+export KDIR CASES RUNS FORCE FULL JOBS STABLE_GIT
 
 SCENARIO ?= smoke
 
@@ -45,7 +45,7 @@ shell: tree ## a shell in the patched kernel: SCENARIO=smoke
 check: tree ## static checks: series, zero-fuzz apply, checkpatch, sparse, kernel-doc, shellcheck, spelling
 	@scripts/check
 
-test: ## everything that CI checks; last line "N passed, N failed, N skipped"
+test: ## everything that CI checks; last line "N passed, N failed, N skipped"; FULL=1: debug kernels too
 	@scripts/test
 
 bench: ## measure base and patched kernel in turn: CASES="..." RUNS=5

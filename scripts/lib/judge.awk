@@ -92,6 +92,10 @@ body ~ splat {
 	if (body ~ /^Call Trace:/ && last_splat && NR - last_splat < 60)
 		next
 	last_splat = NR
+	if (want != "" && index(body, want)) {
+		wanted = 1
+		next
+	}
 	for (i = 1; i <= nallowed; i++)
 		if (body ~ allowed[i])
 			next
@@ -110,6 +114,8 @@ END {
 		fault("truncated: the log ends before \"" end "\"" (running ? ", in " program : ""))
 	close_blocks("user", 0)
 	close_blocks("kernel", 0)
+	if (want != "" && !wanted)
+		fault("splat: missing: " want)
 	if (tests < min)
 		fault("KTAP incomplete: " tests + 0 " tests, at least " min " expected")
 	while (state != "" && (getline line <state) > 0)

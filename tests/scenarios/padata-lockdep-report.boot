@@ -1,0 +1,1 @@
+padata_kunit.lockdep_report=1 kunit.filter_glob=padata_mt.padata_mt_lockdep
