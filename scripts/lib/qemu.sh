@@ -75,7 +75,7 @@ boot_lines() {
 qemu_command() {
 	command=(qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot
 		-accel "$1" "${topology[@]}" -kernel "$2" -initrd "$3"
-		-append "console=ttyS0,115200 no_timer_check earlyprintk=serial,ttyS0,115200 no_timer_check panic=-1 $4")
+		-append "console=ttyS0,115200 no_timer_check earlyprintk=serial,ttyS0,115200 panic=-1 $4")
 }
 
 # run_logged LOG LIMIT: runs the command with the console in LOG, which begins with the command
