@@ -51,7 +51,7 @@ off_t file_size(int fd);
 /* Take the pages of [0, nr) out one by one; present[i] says whether index i had one. */
 void file_punch_map(int fd, long nr, bool *present);
 
-/* Offset of the first byte that is not zero, or -1. */
+/* Offset of the first byte that is not zero, or -1. Of 1G pages, two words of each 4096 are read. */
 ssize_t first_nonzero(const void *buf, size_t len);
 /* The same for a file's contents, by pread() in pieces of @piece bytes. */
 ssize_t file_first_nonzero(int fd, off_t from, size_t len, size_t piece);
