@@ -82,7 +82,8 @@ run_case() {
 		case $limit_boot in
 		'') ;;
 		"$boot") ln -s "$name.base.$n.log" "$dir/$name.limit.$n.log" ;;
-		*) boot_once limit "$n" "$base_kernel" "$limit_boot" || return 0 ;;
+		# Three of these are enough for a median.
+		*) ((n > 3)) || boot_once limit "$n" "$base_kernel" "$limit_boot" || return 0 ;;
 		esac
 	done
 }
