@@ -20,10 +20,11 @@ kbuild_select() {
 
 # kbuild MAKE-ARGUMENT...
 # srcroot: sources are named through a link in the build folder instead of by their full path, so
-# that base and patched give the compiler the same words.
+# that base and patched give the compiler the same words. Depend mode: the compiler's own list of headers
+# spares ccache a run of the preprocessor for each file that it has not got.
 kbuild() {
 	ln -sfn "$srctree" "$builddir/src"
-	CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=$builddir \
+	CCACHE_DEPEND=1 CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=$builddir \
 		KBUILD_BUILD_TIMESTAMP='2000-01-01' KBUILD_BUILD_USER=user KBUILD_BUILD_HOST=host \
 		KBUILD_BUILD_VERSION=1 LOCALVERSION='' \
 		make -C "$srctree" O="$builddir" srcroot=src ARCH="$arch" \
