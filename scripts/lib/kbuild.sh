@@ -27,6 +27,6 @@ kbuild() {
 	CCACHE_DEPEND=1 CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=$builddir \
 		KBUILD_BUILD_TIMESTAMP='2000-01-01' KBUILD_BUILD_USER=user KBUILD_BUILD_HOST=host \
 		KBUILD_BUILD_VERSION=1 LOCALVERSION='' \
-		make -C "$srctree" O="$builddir" srcroot=src ARCH="$arch" \
+		make -C "$srctree" O="$builddir" srcroot=src ARCH="$arch" KBUILD_KCONFIG="$builddir/Kconfig.all" \
 		CC="${CCACHE-$(command -v ccache || true)} gcc" "$@"
 }
