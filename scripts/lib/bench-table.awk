@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# Makes bench.tsv of lines "CASE KIND VALUE", kind being base, patched or limit, one line a boot.
+# Makes bench.tsv of lines "CASE KIND VALUE UNIT", kind being base, patched or limit, one line a boot.
 # A case without values has only "CASE"; what cannot be computed is "-".
 # Spread is (max - min) / median, in per cent.
 
@@ -19,7 +19,7 @@ function median(key,	v, n, i, j, t) {
 	return n % 2 ? v[(n + 1) / 2] + 0 : (v[n / 2] + v[n / 2 + 1]) / 2
 }
 
-function number(v, format) { return v == "-" ? "-" : sprintf(format, v) }
+function number(v) { return v == "-" ? "-" : sprintf(v < 10 && v > -10 ? "%.2f" : "%.1f", v) }
 function ratio(a, b) { return a == "-" || b == "-" || b == 0 ? "-" : sprintf("%.2f", a / b) }
 function spread(m) { return m == "-" || m == 0 || count < 2 ? "-" : sprintf("%.1f", 100 * (high - low) / m) }
 
@@ -30,7 +30,10 @@ BEGIN { OFS = "\t" }
 	cases[++nr] = $1
 }
 
-NF == 3 { values[$1, $2] = values[$1, $2] " " $3 }
+NF == 4 {
+	values[$1, $2] = values[$1, $2] " " $3
+	unit[$1] = $4
+}
 
 END {
 	print "case", "unit", "runs", "base", "patched", "ratio", "limit", "of_limit", "base_spread", "patched_spread"
@@ -41,8 +44,10 @@ END {
 		base_spread = spread(base)
 		runs = base == "-" ? 0 : count
 		patched = median(name SUBSEP "patched")
+		if (base == "-" && patched != "-")
+			runs = count
 		patched_spread = spread(patched)
-		print name, "ms", runs ? runs : "-", number(base, "%.1f"), number(patched, "%.1f"),
-			ratio(base, patched), number(limit, "%.1f"), ratio(limit, patched), base_spread, patched_spread
+		print name, name in unit ? unit[name] : "ms", runs ? runs : "-", number(base), number(patched),
+			ratio(base, patched), number(limit), ratio(limit, patched), base_spread, patched_spread
 	}
 }

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-# One time in ms out of a boot's log, or nothing. -v spec= says which:
+# One value and its unit out of a boot's log, or nothing. -v spec= says which:
 #   initcall NAME     duration of that initcall, as initcall_debug prints it
 #   between A | B     from the last kernel line that has A to the first after it that has B
 #   guest NAME        median of the lines "bench: NAME VALUE UNIT" of a program in the guest
+#   kernel NAME       the same of such lines that the kernel printed
 
 function kernel_time() {
 	return match($0, /\[ *[0-9]+\.[0-9]+\]/) ? substr($0, RSTART + 1, RLENGTH - 2) + 0 : -1
@@ -19,6 +20,7 @@ function median(v, n,	i, j, t) {
 }
 
 BEGIN {
+	unit = "ms"
 	kind = spec
 	sub(/ .*/, "", kind)
 	rest = substr(spec, length(kind) + 2)
@@ -41,9 +43,13 @@ kind == "between" && end < 0 && start >= 0 && index($0, edge[2]) {
 	value[n = 1] = (end - start) * 1000
 }
 
-kind == "guest" && $1 == "bench:" && $2 == rest { value[++n] = $3 + 0 }
+{ stream = sub(/^\[ *[0-9]+\.[0-9]+\] /, "") ? "kernel" : "guest" }
+kind == stream && $1 == "bench:" && $2 == rest {
+	value[++n] = $3 + 0
+	unit = $4
+}
 
 END {
 	if (n)
-		printf "%.3f\n", median(value, n)
+		printf "%.3f %s\n", median(value, n), unit
 }

@@ -3,9 +3,10 @@
 # Sourced by scripts/bench: cases, their boots, and the report from the boots' logs.
 #
 # A case is a file benchmarks/NAME: a scenario as in tests/scenarios (lib/qemu.sh has the
-# keys) with
+# keys; config=probe for a kernel with kernel/padata_probe.c in it) with
 #   boot          kernel command line; "initcall_debug loglevel=8" is added
 #   time          what is measured, as lib/bench-value.awk reads it from the log
+#   more=(...)    other values of the same boots, "guest NAME" or "kernel NAME", each a line of the table
 # and one of these for the best that the machine allows:
 #   limit_time    another value of the base's boots
 #   limit_boot    the same value of another boot of the base, with this command line
@@ -17,8 +18,25 @@ all_cases() {
 	find "$top/benchmarks" -type f -regex '.*/[a-z0-9-]+' -printf '%f\n' | sort | xargs
 }
 
+# named_cases PATTERN...: the cases with such names, each once.
+named_cases() {
+	local pattern name names=() all
+	read -ra all <<<"$(all_cases)"
+	for pattern; do
+		local found=0
+		for name in "${all[@]}"; do
+			# shellcheck disable=SC2053
+			[[ $name == $pattern ]] || continue
+			found=1
+			[[ " ${names[*]} " == *" $name "* ]] || names+=("$name")
+		done
+		((found)) || die "unknown case \"$pattern\"; there are: ${all[*]}"
+	done
+	echo "${names[*]}"
+}
+
 read_case() {
-	boot='' time='' limit_time='' limit_boot=''
+	boot='' time='' limit_time='' limit_boot='' more=() config=bench
 	# shellcheck source=/dev/null
 	. "$(case_file "$1")"
 	[[ -n $time ]] || die "benchmarks/$1 must set time="
@@ -26,7 +44,7 @@ read_case() {
 
 # Everything that is needed to repeat the run, and the configuration of both kernels.
 describe_run() {
-	local tree
+	local tree config
 	echo "date=$(date -u +%Y-%m-%dT%H:%M:%SZ)"
 	sed 's/^/base_/' "$provenance"
 	echo "series_hash=$(series_hash)"
@@ -38,13 +56,15 @@ describe_run() {
 	echo "qemu=$(qemu-system-x86_64 --version | head -1)"
 	for tree in base patched; do
 		echo "${tree}_commit=$(git -C "$linux" rev-parse "$(tree_ref "$tree")")"
-		echo "${tree}_config_sha256=$(sha256sum <"$(tree_config "$tree")" | cut -c1-16)"
-		cp "$(tree_config "$tree")" "$dir/$tree.config"
+		for config in $configs; do
+			echo "${tree}_${config}_config_sha256=$(sha256sum <"$(tree_config "$tree" "$config")" | cut -c1-16)"
+			cp "$(tree_config "$tree" "$config")" "$dir/$tree-$config.config"
+		done
 	done
 }
 
 tree_ref() { if [[ $1 == base ]]; then echo base; else echo HEAD; fi; }
-tree_config() { echo "$basedir/build/$1-bench/.config"; }
+tree_config() { echo "$basedir/build/$1-$2/.config"; }
 
 # fail REASON: the case has a "-" for it.
 fail() {
@@ -76,36 +96,36 @@ run_case() {
 	read_case "$name"
 	say "bench: $name"
 	for ((n = 1; n <= RUNS; n++)); do
-		boot_once base "$n" "$base_kernel" "$boot" || return 0
-		boot_once patched "$n" "$patched_kernel" "$boot" || return 0
+		boot_once base "$n" "${kernel["base-$config"]}" "$boot" || return 0
+		boot_once patched "$n" "${kernel["patched-$config"]}" "$boot" || return 0
 		same_state "$n" || return 0
 		case $limit_boot in
 		'') ;;
 		"$boot") ln -s "$name.base.$n.log" "$dir/$name.limit.$n.log" ;;
 		# Three of these are enough for a median.
-		*) ((n > 3)) || boot_once limit "$n" "$base_kernel" "$limit_boot" || return 0 ;;
+		*) ((n > 3)) || boot_once limit "$n" "${kernel["base-$config"]}" "$limit_boot" || return 0 ;;
 		esac
 	done
 }
 
 bench_value() { awk -v spec="$1" -f "$top/scripts/lib/bench-value.awk" "$2"; }
 
-# values DIR NAME KIND SPEC [LABEL]: a line "NAME LABEL VALUE" for each log that has the value.
+# values DIR NAME KIND SPEC [LABEL [ROW]]: a line "ROW LABEL VALUE UNIT" for each log that has the value.
 values() {
 	local log value
 	for log in "$1/$2.$3".*.log; do
 		[[ -f $log ]] || continue
 		value=$(bench_value "$4" "$log")
 		if [[ -n $value ]]; then
-			echo "$2 ${5:-$3} $value"
+			echo "${6:-$2} ${5:-$3} $value"
 		else
-			echo "$2: no \"$4\" in $(basename "$log")" >>"$1/missing"
+			echo "$2: no \"$4\" in a $3 boot" >>"$1/missing"
 		fi
 	done
 }
 
 all_values() {
-	local name
+	local name row
 	sed -n 's/^cases=//p' "$1/bench.log" | xargs -n1 | while IFS= read -r name; do
 		read_case "$name"
 		echo "$name"
@@ -113,6 +133,11 @@ all_values() {
 		values "$1" "$name" patched "$time"
 		[[ -z $limit_time ]] || values "$1" "$name" base "$limit_time" limit
 		[[ -z $limit_boot ]] || values "$1" "$name" limit "$time"
+		for row in "${more[@]}"; do
+			echo "${row#* }"
+			values "$1" "$name" base "$row" base "${row#* }"
+			values "$1" "$name" patched "$row" patched "${row#* }"
+		done
 	done
 }
 
@@ -124,13 +149,14 @@ commands() {
 	done
 }
 
-# Every value that programs in the guest printed, CPU time for one, as a table.
-guest_values() {
-	local log metric
+# Every value that a program in the guest or the kernel printed, CPU time for one, as a table.
+printed_values() {
+	local log from metric
 	for log in "$1"/*.base.*.log "$1"/*.patched.*.log; do
 		[[ -f $log ]] || continue
-		awk '$1 == "bench:" && !seen[$2]++ { print $2 }' "$log" | while IFS= read -r metric; do
-			echo "$metric $(basename "$log" | cut -d. -f2) $(bench_value "guest $metric" "$log")"
+		awk '{ from = sub(/^\[ *[0-9]+\.[0-9]+\] /, "") ? "kernel" : "guest" }
+			$1 == "bench:" && !seen[$2]++ { print from, $2 }' "$log" | while read -r from metric; do
+			echo "$metric $(basename "$log" | cut -d. -f2) $(bench_value "$from $metric" "$log")"
 		done
 	done | awk -f "$top/scripts/lib/bench-table.awk" | column -t -s $'\t'
 }
@@ -141,7 +167,7 @@ report() {
 	all_values "$1" >"$1/values"
 	awk -f "$top/scripts/lib/bench-table.awk" "$1/values" >"$1/bench.tsv"
 	column -t -s $'\t' "$1/bench.tsv"
-	echo "times are medians, in ms; spreads (max - min) / median in per cent; - was not measured, see bench.log"
+	echo "values are medians; spreads (max - min) / median in per cent; - was not measured, see bench.log"
 	sed -n 's/^host_load=\(0*[1-9].*\)/note: the machine was busy before the run: load \1/p' "$1/bench.log"
 	reasons "$1" >&2
 	plot "$1"

@@ -326,3 +326,36 @@ t_boot_names_what_is_wrong() {
 	fails 'no kernel "nowhere"' s boot --kernel nowhere --scenario smoke --log x
 	fails 'needs a value' s boot --kernel
 }
+
+t_bench_cases_are_patterns() {
+	. "$top/scripts/lib/bench.sh"
+	local all
+	all=$(all_cases)
+	# A file that a pattern must not be taken for.
+	cd "$scratch" && touch padata-file
+	[[ "$(named_cases '*')" == "$all" ]]
+	[[ "$(named_cases boot-2m 'boot-2m*')" == "boot-2m boot-2m-node" ]]
+	[[ " $(named_cases 'padata-*') " == *" padata-10ms "* && "$(named_cases 'padata-*')" != *padata-file* ]]
+	CASES='boot-2m no-such-*' fails 'unknown case "no-such-\*"; there are: .*boot-2m' s bench
+}
+
+# fake_result: two pairs of boots of a case that takes its values from kernel lines and from a program's.
+fake_result() {
+	local n log
+	echo cases=padata-nodes >"$scratch/bench.log"
+	for n in 1 2; do
+		printf '%s\n' "[    1.5000$n] bench: padata-nodes $((38 + 2 * n)).000 %" >"$scratch/padata-nodes.base.$n.log"
+		log=$scratch/padata-nodes.patched.$n.log
+		printf '%s\r\n' "[    1.5000$n] bench: padata-nodes 99.000 %" "bench: padata-nodes 7.000 %" \
+			"[    1.6000$n] bench: padata-nodes 100.000 %" "[    1.7000$n] bench: padata-nodes 100.000 %" \
+			"bench: padata-nodes.traced 9.250 %" >"$log"
+	done
+}
+
+t_bench_report_reads_logs() {
+	fake_result
+	s bench --report "$scratch" 2>"$scratch/err"
+	grep -qx $'padata-nodes\t%\t2\t41.0\t100.0\t0.41\t-\t-\t4.9\t0.0' "$scratch/bench.tsv"
+	grep -qx $'padata-nodes.traced\t%\t2\t-\t9.25\t-\t-\t-\t-\t0.0' "$scratch/bench.tsv"
+	grep -qx 'padata-nodes: no "guest padata-nodes.traced" in a base boot' "$scratch/err"
+}
