@@ -6,16 +6,27 @@
 # keys; config=probe for a kernel with kernel/padata_probe.c in it) with
 #   boot          kernel command line; "initcall_debug loglevel=8" is added
 #   time          what is measured, as lib/bench-value.awk reads it from the log
+#   by_name=1     measured only when CASES names it
 #   more=(...)    other values of the same boots, "guest NAME" or "kernel NAME", each a line of the table
 # and one of these for the best that the machine allows:
 #   limit_time    another value of the base's boots
 #   limit_boot    the same value of another boot of the base, with this command line
-# A boot's log is $dir/CASE.KIND.N.log, KIND being base, patched or limit.
+# A boot's log is $dir/CASE.KIND.N.log, KIND being base, patched or limit. Cases that boot the same
+# kernel in the same way share the boot: the log is a link then.
 
 case_file() { printf '%s/benchmarks/%s' "$top" "$1"; }
 
 all_cases() {
 	find "$top/benchmarks" -type f -regex '.*/[a-z0-9-]+' -printf '%f\n' | sort | xargs
+}
+
+# The cases that are measured without CASES.
+default_cases() {
+	local name
+	for name in $(all_cases); do
+		read_case "$name"
+		((by_name)) || echo "$name"
+	done
 }
 
 # named_cases PATTERN...: the cases with such names, each once.
@@ -36,7 +47,7 @@ named_cases() {
 }
 
 read_case() {
-	boot='' time='' limit_time='' limit_boot='' more=() config=bench
+	boot='' time='' by_name=0 limit_time='' limit_boot='' more=() config=bench
 	# shellcheck source=/dev/null
 	. "$(case_file "$1")"
 	[[ -n $time ]] || die "benchmarks/$1 must set time="
@@ -72,14 +83,25 @@ fail() {
 	return 1
 }
 
+# The lines of a case that say what machine is booted and what runs there.
+scenario_of() { grep -vE '^(#|boot=|time=|by_name=|more=|limit_)' "$(case_file "$1")" || true; }
+
+declare -A boots
+
 # boot_once KIND N KERNEL COMMAND-LINE
 boot_once() {
-	local log=$dir/$name.$1.$2.log
+	local log=$dir/$name.$1.$2.log same
+	same=$(printf '%s\n' "$2" "$3" "$4" "$(scenario_of "$name")" | sha256sum | cut -c1-16)
+	if [[ -n ${boots[$same]:-} ]]; then
+		ln -s "${boots[$same]}" "$log"
+		return
+	fi
 	if ! SCENARIOS=$top/benchmarks "$top/scripts/boot" --kernel "$3" --scenario "$name" \
 		--append "$4 initcall_debug loglevel=8" --log "$log" --timeout 120 >"$dir/boot.out" 2>&1; then
 		mv "$log" "$log.failed" 2>/dev/null || true
-		fail "$1 boot $2: $(tail -1 "$dir/boot.out")"
+		fail "$1 boot $2: $(tail -1 "$dir/boot.out")" || return
 	fi
+	boots[$same]=$(basename "$log")
 }
 
 # A time is worth nothing if the pools differ.
@@ -99,12 +121,9 @@ run_case() {
 		boot_once base "$n" "${kernel["base-$config"]}" "$boot" || return 0
 		boot_once patched "$n" "${kernel["patched-$config"]}" "$boot" || return 0
 		same_state "$n" || return 0
-		case $limit_boot in
-		'') ;;
-		"$boot") ln -s "$name.base.$n.log" "$dir/$name.limit.$n.log" ;;
 		# Three of these are enough for a median.
-		*) ((n > 3)) || boot_once limit "$n" "${kernel["base-$config"]}" "$limit_boot" || return 0 ;;
-		esac
+		[[ -z $limit_boot ]] || ((n > 3)) ||
+			boot_once limit "$n" "${kernel["base-$config"]}" "$limit_boot" || return 0
 	done
 }
 
@@ -153,7 +172,7 @@ commands() {
 printed_values() {
 	local log from metric
 	for log in "$1"/*.base.*.log "$1"/*.patched.*.log; do
-		[[ -f $log ]] || continue
+		[[ -f $log && ! -L $log ]] || continue
 		awk '{ from = sub(/^\[ *[0-9]+\.[0-9]+\] /, "") ? "kernel" : "guest" }
 			$1 == "bench:" && !seen[$2]++ { print from, $2 }' "$log" | while read -r from metric; do
 			echo "$metric $(basename "$log" | cut -d. -f2) $(bench_value "$from $metric" "$log")"
