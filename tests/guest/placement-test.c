@@ -44,7 +44,7 @@ static void set_policy(int mode, int which)
 		mask |= 1UL << nodes[0];
 	if (which & 2)
 		mask |= 1UL << nodes[1];
-	if (syscall(SYS_set_mempolicy, mode, mask ? &mask : NULL, mask ? 64 : 0)) {
+	if (!mempolicy(mode, mask)) {
 		if (errno == EINVAL)
 			SKIP("set_mempolicy(%d): %s", mode, strerror(errno));
 		NEED(0, "set_mempolicy(%d, %#lx): %s", mode, mask, strerror(errno));

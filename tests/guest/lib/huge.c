@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -85,6 +86,28 @@ static long node_long(int nid, const char *leaf)
 	return read_long(path);
 }
 
+long node_free_kb(int nid)
+{
+	char path[64], line[160];
+	long kb = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/meminfo", nid);
+	f = fopen(path, "r");
+	if (!f)
+		return -1;
+	while (kb < 0 && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Node %*d MemFree: %ld", &kb) != 1)
+			kb = -1;
+	fclose(f);
+	return kb;
+}
+
+bool mempolicy(int mode, unsigned long mask)
+{
+	return !syscall(SYS_set_mempolicy, mode, mask ? &mask : NULL, mask ? 64 : 0);
+}
+
 void huge_init(const char *size)
 {
 	int nid;
@@ -122,16 +145,31 @@ void pool_read(struct pool *p)
 	}
 }
 
+bool pool_write_text(int nid, const char *leaf, const char *text)
+{
+	char path[160];
+
+	if (nid < 0)
+		global_path(path, sizeof(path), leaf);
+	else
+		node_path(path, sizeof(path), nid, leaf);
+	return write_str(path, text);
+}
+
+bool pool_write(int nid, const char *leaf, long value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%ld", value);
+	return pool_write_text(nid, leaf, text);
+}
+
 static void pool_set_per_node(long nr)
 {
-	char path[160], text[32];
 	int i;
 
-	snprintf(text, sizeof(text), "%ld", nr);
-	for (i = 0; i < nr_nodes; i++) {
-		node_path(path, sizeof(path), nodes[i], "nr_hugepages");
-		write_str(path, text);
-	}
+	for (i = 0; i < nr_nodes; i++)
+		pool_write(nodes[i], "nr_hugepages", nr);
 }
 
 static bool pool_is_back(void)
@@ -157,7 +195,7 @@ int huge_test_main(const char *size, long per_node, const struct ktap_test *test
 
 	huge_init(size);
 	if (hshift == 30)
-		per_node = 4 / nr_nodes;
+		per_node = (4 + nr_nodes - 1) / nr_nodes;
 	pool_set_per_node(per_node);
 	pool_read(p);
 	pool_pages = p->total;

@@ -24,10 +24,17 @@ extern int nr_nodes;
 void huge_init(const char *size);
 
 void pool_read(struct pool *p);
+/* Write a file of the pool, of node @nid or of all if that is -1. */
+bool pool_write(int nid, const char *leaf, long value);
+bool pool_write_text(int nid, const char *leaf, const char *text);
+
+long node_free_kb(int nid);	/* MemFree of a node */
+/* set_mempolicy() with the nodes whose bits are set; errno if it returns false. */
+bool mempolicy(int mode, unsigned long mask);
 
 /*
  * Main function of a test program: a pool of @per_node pages of 2M, or of four
- * pages of 1G in all, then the tests, each of which must leave the pool as it
+ * pages of 1G in all, or a few more, then the tests, each of which must leave the pool as it
  * was. Without the pages the program fails.
  */
 int huge_test_main(const char *size, long per_node, const struct ktap_test *tests, int nr);
