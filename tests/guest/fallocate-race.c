@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * fallocate(2) on hugetlbfs against everything that can meet it: faults, reads,
- * writes, holes, truncation, forks, pins, signals, reservations, other calls.
+ * writes, private copies, holes, truncation, forks, pins, migration, signals,
+ * reservations, CPU hotplug, other calls.
  * Usage: fallocate-race [2M|1G] [ROUNDS]
  *
  * In each round workers (processes of their own) go at a file while fallocate
@@ -13,6 +14,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/mempolicy.h>
 #include <linux/udmabuf.h>
 #include <signal.h>
 #include <stdint.h>
@@ -21,6 +23,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,6 +38,7 @@ static int rounds = 10;
 /* What a round's processes share. */
 struct round {
 	int go, stop;
+	int met;		/* how often a worker did what it is there for */
 	int number;
 	int fd;			/* the file that is raced for */
 	long pages;		/* its pages */
@@ -85,10 +89,12 @@ static void join(int sig)
 	}
 }
 
-/* A new round on a file of @pages pages, of a pool that is full of non-zero data. */
+/*
+ * A new round on a file of @pages pages. The pool is full of non-zero data: main() fills it, and
+ * each round gives its files back with finish().
+ */
 static void begin(int number, int fd, long pages)
 {
-	pool_dirty();
 	memset(r, 0, sizeof(*r));
 	r->number = number;
 	r->fd = fd;
@@ -113,12 +119,27 @@ static void check_full(int fd, long pages)
 	CHECK(p.resv == 0, "round %d: Rsvd %ld, 0 expected", r->number, p.resv);
 }
 
+/* The file's first @pages pages, which are there. */
 static void check_zero(int fd, long pages)
 {
-	ssize_t bad = file_first_nonzero(fd, 0, pages * hsize, 1 << 20);
+	ssize_t bad = file_pages_nonzero(fd, pages);
 
 	CHECK(bad < 0, "round %d: not zero at %zd of page %zd", r->number, bad % (ssize_t)hsize,
 	      bad / (ssize_t)hsize);
+}
+
+static void finish(int fd)
+{
+	file_dirty(fd);
+	close(fd);
+}
+
+/* What most rounds end with. */
+static void finish_full(int fd)
+{
+	check_full(fd, r->pages);
+	check_zero(fd, r->pages);
+	finish(fd);
 }
 
 /*
@@ -141,7 +162,7 @@ static void read_by_fault(unsigned int seed)
 {
 	while (!stopped()) {
 		long n = rnd(&seed) % r->pages;
-		ssize_t bad = first_nonzero(map + n * hsize, hsize);
+		ssize_t bad = map_first_nonzero(map + n * hsize, hsize);
 
 		CHECK(bad < 0, "round %d: fault saw non-zero at %zd of page %ld", r->number, bad,
 		      n);
@@ -150,11 +171,14 @@ static void read_by_fault(unsigned int seed)
 
 static void read_by_pread(unsigned int seed)
 {
-	while (!stopped()) {
-		long n = rnd(&seed) % r->pages;
-		ssize_t bad = file_first_nonzero(r->fd, n * hsize, hsize, 1 << 20);
+	const size_t piece = 65536;
 
-		CHECK(bad < 0, "round %d: read saw non-zero at %zd of page %ld", r->number, bad, n);
+	while (!stopped()) {
+		off_t from = rnd(&seed) % (r->pages * (hsize / piece)) * piece;
+		ssize_t bad = file_first_nonzero(r->fd, from, piece, piece);
+
+		CHECK(bad < 0, "round %d: read saw non-zero at %zd", r->number,
+		      (ssize_t)from + bad);
 	}
 }
 
@@ -268,7 +292,7 @@ static void fork_readers(unsigned int seed)
 		pid_t pid = fork();
 
 		if (!pid) {
-			CHECK(first_nonzero(map + n * hsize, hsize) < 0,
+			CHECK(map_first_nonzero(map + n * hsize, hsize) < 0,
 			      "round %d: forked process saw non-zero in page %ld", r->number, n);
 			ktap_end_test();
 		}
@@ -306,7 +330,7 @@ static void touch_reserved(unsigned int seed)
 
 	for (i = 0; i < reserved_pages; i++) {
 		n = (i + shift) % reserved_pages;
-		CHECK(first_nonzero(reserved_map + n * hsize, 4096) < 0,
+		CHECK(map_first_nonzero(reserved_map + n * hsize, hsize) < 0,
 		      "round %d: reserved page %ld is not zero", r->number, n);
 	}
 }
@@ -326,10 +350,81 @@ static void pin_memfd(unsigned int seed)
 		NEED(buf >= 0, "UDMABUF_CREATE(page %ld): %s", n, strerror(errno));
 		p = mmap(NULL, hsize, PROT_READ, MAP_SHARED, buf, 0);
 		NEED(p != MAP_FAILED, "mmap(udmabuf): %s", strerror(errno));
-		CHECK(first_nonzero(p, hsize) < 0, "round %d: pinned page %ld is not zero",
+		CHECK(map_first_nonzero(p, hsize) < 0, "round %d: pinned page %ld is not zero",
 		      r->number, n);
 		munmap(p, hsize);
 		close(buf);
+	}
+}
+
+static void met(void)
+{
+	__atomic_fetch_add(&r->met, 1, __ATOMIC_RELAXED);
+}
+
+/*
+ * Read and write pages of private mappings, which see the file's until they write. Each worker has
+ * one page of its own at most, for which the round leaves one free.
+ */
+static void write_private(unsigned int seed)
+{
+	while (!stopped()) {
+		long n = rnd(&seed) % r->pages;
+		bool first = rnd(&seed) % 2;
+		ssize_t bad;
+		char *p;
+
+		p = mmap(NULL, hsize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, r->fd,
+			 n * hsize);
+		NEED(p != MAP_FAILED, "round %d: mmap(MAP_PRIVATE): %s", r->number,
+		     strerror(errno));
+		if (first)
+			*(volatile char *)p = 0;
+		bad = map_first_nonzero(p, hsize);
+		CHECK(bad < 0, "round %d: private mapping saw non-zero at %zd of page %ld",
+		      r->number, bad, n);
+		map_dirty(p, hsize);
+		munmap(p, hsize);
+		met();
+	}
+}
+
+static int node_at(unsigned int i)
+{
+	return nodes[i % nr_nodes];
+}
+
+/* Migrate single pages, but for those that are not there yet or that someone else migrates. */
+static void move_pages(unsigned int seed)
+{
+	while (!stopped()) {
+		long n = rnd(&seed) % r->pages;
+		void *page = map + n * hsize;
+		int to = node_at(rnd(&seed)), status = -1;
+		long ret;
+
+		if (rnd(&seed) % 2)
+			*(volatile char *)page;
+		ret = syscall(SYS_move_pages, 0, 1UL, &page, &to, &status, MPOL_MF_MOVE_ALL);
+		CHECK(ret >= 0, "round %d: move_pages(page %ld, node%d): %s", r->number, n, to,
+		      strerror(errno));
+		if (status == to)
+			met();
+	}
+}
+
+/* Migrate all that is there, and bind what is to come. */
+static void mbind_all(unsigned int seed)
+{
+	while (!stopped()) {
+		unsigned long mask = 1UL << node_at(rnd(&seed));
+		long ret = syscall(SYS_mbind, map, r->pages * hsize, MPOL_BIND, &mask, 64,
+				   MPOL_MF_MOVE_ALL);
+
+		CHECK(ret >= 0, "round %d: mbind(nodes %#lx): %s", r->number, mask,
+		      strerror(errno));
+		if (!ret)
+			met();
 	}
 }
 
@@ -341,31 +436,38 @@ static void plug_cpus(unsigned int seed)
 		NEED(write_str(CPU1_ONLINE, "0"), "write(" CPU1_ONLINE ", 0): %s", strerror(errno));
 		usleep(rnd(&seed) % 3000);
 		NEED(write_str(CPU1_ONLINE, "1"), "write(" CPU1_ONLINE ", 1): %s", strerror(errno));
+		met();
 	}
 }
 
 /* ---- tests ---- */
 
-/* Two workers against one fallocate of the whole pool; then all pages are there and zero. */
-static void race_readers(void (*fn1)(unsigned int), void (*fn2)(unsigned int))
+/* Two workers against one fallocate of @pages pages; then all are there and zero. */
+static void race_on(long pages, void (*fn1)(unsigned int), void (*fn2)(unsigned int))
 {
-	int i, ret, fd;
+	int i, ret, all = 0, fd;
 
 	for (i = 0; i < rounds; i++) {
 		fd = huge_file();
-		begin(i, fd, pool_pages);
+		begin(i, fd, pages);
 		map_file(fd);
 		spawn(fn1);
 		spawn(fn2);
 		go();
-		ret = file_fill(fd, 0, pool_pages);
+		ret = file_fill(fd, 0, pages);
 		CHECK(ret == 0, "round %d: fallocate: %d", i, ret);
 		join(0);
-		munmap(map, pool_pages * hsize);
-		check_full(fd, pool_pages);
-		check_zero(fd, pool_pages);
-		close(fd);
+		all += r->met;
+		munmap(map, pages * hsize);
+		finish_full(fd);
 	}
+	if (all)
+		ktap_diag("%d hits in %d rounds", all, rounds);
+}
+
+static void race_readers(void (*fn1)(unsigned int), void (*fn2)(unsigned int))
+{
+	race_on(pool_pages, fn1, fn2);
 }
 
 static void t_read(void) { race_readers(read_by_pread, read_tails); }
@@ -374,34 +476,55 @@ static void t_mixed(void) { race_readers(read_by_fault, read_tails); }
 static void t_fork(void) { race_readers(fork_readers, fork_readers); }
 static void t_same_range(void) { race_readers(fill_again, fill_again); }
 
+static void t_private(void) { race_on(pool_pages - 2, write_private, write_private); }
+
+/* No more pages than a node has, so that each finds room where it is sent. */
+static void race_migration(void (*fn)(unsigned int), void (*fn2)(unsigned int))
+{
+	if (nr_nodes < 2)
+		SKIP("one node with memory, two needed");
+	race_on(pool_start.node_total[0], fn, fn2);
+}
+
+static void t_move(void) { race_migration(move_pages, read_by_fault); }
+static void t_two_moves(void) { race_migration(move_pages, move_pages); }
+static void t_mbind(void) { race_migration(mbind_all, read_tails); }
+
+/* Taking a CPU away takes longer than a call: fill until one has gone and come three times. */
 static void t_hotplug(void)
 {
+	int i, ret, calls = 0, fd;
+
 	if (read_long(CPU1_ONLINE) < 0)
 		SKIP("no " CPU1_ONLINE);
-	race_readers(plug_cpus, read_tails);
+	for (i = 0; i < rounds; i++) {
+		fd = huge_file();
+		begin(i, fd, pool_pages);
+		spawn(plug_cpus);
+		spawn(read_tails);
+		go();
+		for (;;) {
+			ret = file_fill(fd, 0, pool_pages);
+			NEED(ret == 0, "round %d: fallocate: %d", i, ret);
+			calls++;
+			if (__atomic_load_n(&r->met, __ATOMIC_RELAXED) >= 3)
+				break;
+			check_full(fd, pool_pages);
+			NEED(file_punch(fd, 0, pool_pages) == 0, "round %d: punch hole: %s", i,
+			     strerror(errno));
+		}
+		join(0);
+		finish_full(fd);
+	}
 	write_str(CPU1_ONLINE, "1");
+	ktap_diag("%d calls in %d rounds", calls, rounds);
 }
 
 static void t_gup(void)
 {
-	int i, ret, fd;
-
 	if (process_vm_readv(getpid(), NULL, 0, NULL, 0, 0) < 0)
 		SKIP("process_vm_readv: %s", strerror(errno));
-	for (i = 0; i < rounds; i++) {
-		fd = huge_file();
-		begin(i, fd, pool_pages);
-		map_file(fd);
-		spawn(read_by_gup);
-		go();
-		ret = file_fill(fd, 0, pool_pages);
-		CHECK(ret == 0, "round %d: fallocate: %d", i, ret);
-		join(0);
-		munmap(map, pool_pages * hsize);
-		check_full(fd, pool_pages);
-		check_zero(fd, pool_pages);
-		close(fd);
-	}
+	race_readers(read_by_gup, read_by_gup);
 }
 
 static void t_write(void)
@@ -432,7 +555,7 @@ static void t_write(void)
 		}
 		munmap(map, pool_pages * hsize);
 		check_zero(fd, pool_pages);
-		close(fd);
+		finish(fd);
 	}
 }
 
@@ -453,9 +576,7 @@ static void race_shrinkers(void (*fn)(unsigned int))
 		join(0);
 		ret = file_fill(fd, 0, pool_pages);
 		CHECK(ret == 0, "round %d: last fallocate: %d", i, ret);
-		check_full(fd, pool_pages);
-		check_zero(fd, pool_pages);
-		close(fd);
+		finish_full(fd);
 	}
 }
 
@@ -485,19 +606,17 @@ static void t_signals(void)
 		hits += tries;
 		CHECK(ret == 0, "round %d: fallocate: %d after %d tries", i, ret, tries);
 		join(0);
-		check_full(fd, pool_pages);
-		check_zero(fd, pool_pages);
-		close(fd);
+		finish_full(fd);
 	}
 	ktap_diag("%d interrupted calls in %d rounds", hits, rounds);
 }
 
-static int kill_fd;
+static int other_fd;
 
 static void fill_file(unsigned int seed)
 {
 	(void)seed;
-	file_fill(kill_fd, 0, pool_pages);
+	file_fill(other_fd, 0, pool_pages);
 }
 
 /* The process is killed half way: its pages stay a prefix of the file, all zero. */
@@ -514,9 +633,9 @@ static void t_killed(void)
 	whole = now_us();
 	file_fill(fd, 0, pool_pages);
 	whole = now_us() - whole;
-	close(fd);
+	finish(fd);
 	for (i = 0; i < rounds; i++) {
-		fd = kill_fd = huge_file();
+		fd = other_fd = huge_file();
 		begin(i, fd, pool_pages);
 		pid = spawn(fill_file);
 		go();
@@ -525,7 +644,8 @@ static void t_killed(void)
 		join(SIGKILL);
 		pages = file_pages(fd);
 		check_full(fd, pages);
-		check_zero(fd, pool_pages);
+		check_zero(fd, pages);
+		file_dirty(fd);
 		file_punch_map(fd, pool_pages, present);
 		for (n = 0; n < pool_pages; n++)
 			CHECK(present[n] == (n < pages),
@@ -551,8 +671,7 @@ static void t_reserved_same(void)
 		CHECK(ret == 0, "round %d: fallocate: %d", i, ret);
 		join(0);
 		munmap(reserved_map, pool_pages * hsize);
-		check_full(fd, pool_pages);
-		close(fd);
+		finish_full(fd);
 	}
 }
 
@@ -594,12 +713,99 @@ static void t_reserved_last(void)
 		ret = file_fill(fd, first, 2);
 		CHECK(ret == 0, "round %d: fallocate: %d", i, ret);
 		join(0);
-		munmap(reserved_map, 2 * hsize);
 		check_full(fd, pool_pages);
+		CHECK(map_first_nonzero(reserved_map, 2 * hsize) < 0,
+		      "round %d: reserved pages are not zero", i);
+		map_dirty(reserved_map, 2 * hsize);
+		munmap(reserved_map, 2 * hsize);
 		ret = file_punch(fd, first, 2);
 		NEED(ret == 0, "round %d: punch hole: %d", i, ret);
 	}
-	close(fd);
+	finish(fd);
+}
+
+/* One page is free and three want it for the same index of a file: all are served by it. */
+static void touch_last(unsigned int seed)
+{
+	(void)seed;
+	*(volatile char *)(map + (pool_pages - 1) * hsize);
+}
+
+static void fill_last(unsigned int seed)
+{
+	int ret = file_fill(r->fd, pool_pages - 1, 1);
+
+	(void)seed;
+	CHECK(ret == 0, "round %d: second fallocate of the last page: %d", r->number, ret);
+}
+
+static void t_last_page(void)
+{
+	int i, ret, fd = huge_file();
+
+	begin(0, fd, pool_pages);
+	ret = file_fill(fd, 0, pool_pages - 1);
+	NEED(ret == 0, "fallocate of all but one page: %d", ret);
+	map = mmap(NULL, pool_pages * hsize, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
+		   0);
+	NEED(map != MAP_FAILED, "mmap(MAP_NORESERVE): %s", strerror(errno));
+	for (i = 0; i < 10 * rounds; i++) {
+		r->number = i;
+		r->go = r->stop = 0;
+		spawn(touch_last);
+		spawn(fill_last);
+		go();
+		ret = file_fill(fd, pool_pages - 1, 1);
+		CHECK(ret == 0, "round %d: fallocate of the last page: %d", i, ret);
+		join(0);
+		check_full(fd, pool_pages);
+		CHECK(map_first_nonzero(map + (pool_pages - 1) * hsize, hsize) < 0,
+		      "round %d: last page is not zero", i);
+		map_dirty(map + (pool_pages - 1) * hsize, hsize);
+		ret = file_punch(fd, pool_pages - 1, 1);
+		NEED(ret == 0, "round %d: punch hole: %d", i, ret);
+	}
+	munmap(map, pool_pages * hsize);
+	finish(fd);
+}
+
+/* One page is free and two files want it: one of them gets it. */
+static void fill_one(unsigned int seed)
+{
+	int ret = file_fill(other_fd, 0, 1);
+
+	(void)seed;
+	CHECK(ret == 0 || ret == -ENOSPC, "round %d: fallocate of the other: %d", r->number, ret);
+}
+
+static void t_last_page_two_files(void)
+{
+	int i, ret, fd, rest = huge_file();
+	long other;
+
+	begin(0, rest, pool_pages);
+	ret = file_fill(rest, 0, pool_pages - 1);
+	NEED(ret == 0, "fallocate of all but one page: %d", ret);
+	for (i = 0; i < 10 * rounds; i++) {
+		fd = huge_file();
+		other_fd = huge_file();
+		r->number = i;
+		r->go = r->stop = 0;
+		spawn(fill_one);
+		go();
+		ret = file_fill(fd, 0, 1);
+		join(0);
+		other = file_pages(other_fd);
+		CHECK((ret == 0 && !other) || (ret == -ENOSPC && other == 1),
+		      "round %d: fallocate: %d, the other file has %ld pages", i, ret, other);
+		CHECK(file_pages(fd) == (ret == 0), "round %d: fallocate: %d, file has %ld pages",
+		      i, ret, file_pages(fd));
+		check_zero(fd, file_pages(fd));
+		check_zero(other_fd, other);
+		finish(other_fd);
+		finish(fd);
+	}
+	finish(rest);
 }
 
 /* All but two pages are reserved by another file's mapping: fallocate gets two, no one a SIGBUS. */
@@ -622,8 +828,9 @@ static void t_reserved_other(void)
 		check_pages(fd, 2);
 		check_pages(owner, pool_pages - 2);
 		munmap(reserved_map, reserved_pages * hsize);
-		close(owner);
-		close(fd);
+		finish(owner);
+		check_zero(fd, 2);
+		finish(fd);
 	}
 }
 
@@ -636,19 +843,20 @@ static void t_two_files(void)
 	for (i = 0; i < rounds; i++) {
 		fd = huge_file();
 		begin(i, fd, pool_pages);
-		kill_fd = huge_file();
+		other_fd = huge_file();
 		spawn(fill_file);
 		go();
 		ret = file_fill(fd, 0, pool_pages);
 		CHECK(ret == 0 || ret == -ENOSPC, "round %d: fallocate: %d", i, ret);
 		join(0);
 		pool_read(&p);
-		CHECK(file_pages(fd) + file_pages(kill_fd) == pool_pages && p.free == 0,
+		CHECK(file_pages(fd) + file_pages(other_fd) == pool_pages && p.free == 0,
 		      "round %d: files have %ld and %ld pages of %ld, %ld free", i, file_pages(fd),
-		      file_pages(kill_fd), pool_pages, p.free);
-		close(kill_fd);
-		check_zero(fd, pool_pages);
-		close(fd);
+		      file_pages(other_fd), pool_pages, p.free);
+		check_zero(fd, file_pages(fd));
+		check_zero(other_fd, file_pages(other_fd));
+		finish(other_fd);
+		finish(fd);
 	}
 }
 
@@ -668,9 +876,7 @@ static void t_pin(void)
 		ret = file_fill(fd, 0, pool_pages);
 		CHECK(ret == 0, "round %d: fallocate: %d", i, ret);
 		join(0);
-		check_full(fd, pool_pages);
-		check_zero(fd, pool_pages);
-		close(fd);
+		finish_full(fd);
 	}
 }
 
@@ -681,6 +887,10 @@ static const struct ktap_test tests[] = {
 	{ "write while filling", t_write },
 	{ "get_user_pages while filling", t_gup },
 	{ "memfd pin while filling", t_pin },
+	{ "private mappings while filling", t_private },
+	{ "move_pages and faults while filling", t_move },
+	{ "two move_pages while filling", t_two_moves },
+	{ "mbind while filling", t_mbind },
 	{ "fork while filling", t_fork },
 	{ "punch holes while filling", t_punch },
 	{ "truncate while filling", t_truncate },
@@ -691,6 +901,8 @@ static const struct ktap_test tests[] = {
 	{ "reserved by a mapping of the file", t_reserved_same },
 	{ "reserved by a mapping, last pages", t_reserved_last },
 	{ "reserved by a mapping of another file", t_reserved_other },
+	{ "last page, one index", t_last_page },
+	{ "last page, two files", t_last_page_two_files },
 	{ "CPU hotplug while filling", t_hotplug },
 };
 
@@ -698,10 +910,11 @@ int main(int argc, char **argv)
 {
 	if (argc > 2)
 		rounds = atoi(argv[2]);
+	ktap_seconds += rounds;
 	r = mmap(NULL, sizeof(*r), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (r == MAP_FAILED) {
 		fprintf(stderr, "mmap(round): %s\n", strerror(errno));
 		return 1;
 	}
-	return huge_test_main(argc > 1 ? argv[1] : "2M", 24, tests, ARRAY_SIZE(tests));
+	return huge_test_main(argc > 1 ? argv[1] : "2M", 8, tests, ARRAY_SIZE(tests));
 }

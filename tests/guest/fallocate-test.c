@@ -5,8 +5,8 @@
  *
  * What is asserted is what the unpatched kernel does, odd or not: after ENOSPC
  * the pages stay in the file and i_size does not grow, after EINTR i_size grows
- * to the full request. Every page of the pool holds non-zero data before each
- * fallocate, so that a page that was not cleared shows.
+ * to the full request. The pages of the pool hold non-zero data before each
+ * fallocate whose result is read, so that a page that was not cleared shows.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -70,16 +70,10 @@ static void expect(const char *when, int fd, long pages, off_t size, long used, 
 
 static void expect_zero(const char *when, int fd, long first, long nr)
 {
-	ssize_t bad;
-	char *p;
+	char *p = map_shared(fd, (first + nr) * hsize);
+	ssize_t bad = map_first_nonzero(p + first * hsize, nr * hsize);
 
-	/* Gigabytes are read through the mapping only. */
-	bad = file_first_nonzero(fd, first * hsize, hsize > 2 << 20 ? 2 << 20 : nr * hsize, 1 << 20);
-	CHECK(bad < 0, "%s: read: not zero at %zd of page %ld", when, bad % (ssize_t)hsize,
-	      first + bad / (ssize_t)hsize);
-	p = map_shared(fd, (first + nr) * hsize);
-	bad = first_nonzero(p + first * hsize, nr * hsize);
-	CHECK(bad < 0, "%s: mmap: not zero at %zd of page %ld", when, bad % (ssize_t)hsize,
+	CHECK(bad < 0, "%s: not zero at %zd of page %ld", when, bad % (ssize_t)hsize,
 	      first + bad / (ssize_t)hsize);
 	munmap(p, (first + nr) * hsize);
 }
@@ -90,15 +84,56 @@ static int new_file(void)
 	return huge_file();
 }
 
+/* The one test that looks at every byte (of 1G, at every small page), by read and by mapping. */
 static void t_whole_pool(void)
 {
-	int fd = new_file();
+	size_t read_len = hsize >> 30 ? 2 << 20 : pool_pages * hsize;
+	ssize_t bad;
+	char *p;
+	int fd;
 
+	pool_dirty_all();
+	fd = huge_file();
 	EXPECT_RET(file_fill(fd, 0, pool_pages), 0);
 	expect("after fallocate", fd, pool_pages, pool_pages * hsize, pool_pages, 0);
-	expect_zero("all", fd, 0, pool_pages);
-	CHECK(file_first_nonzero(fd, 4097, hsize + 12345, 4099) < 0, "odd pread: not zero");
+	bad = file_first_nonzero(fd, 0, read_len, 1 << 20);
+	CHECK(bad < 0, "read: not zero at %zd", bad);
+	p = map_shared(fd, pool_pages * hsize);
+	bad = map_first_nonzero_all(p, pool_pages * hsize);
+	CHECK(bad < 0, "mmap: not zero at %zd", bad);
+	munmap(p, pool_pages * hsize);
+	CHECK(file_first_nonzero(fd, 4097, 2 << 20, 4099) < 0, "odd pread: not zero");
 	expect("after reading", fd, pool_pages, pool_pages * hsize, pool_pages, 0);
+}
+
+/* A pool full of non-zero data, given out through a memfd and through faults of all kinds. */
+static void t_memfd_and_faults(void)
+{
+	const int flags[] = { MAP_SHARED, MAP_PRIVATE, MAP_SHARED | MAP_NORESERVE };
+	ssize_t bad;
+	size_t i;
+	char *p;
+	int fd;
+
+	pool_dirty();
+	fd = huge_memfd();
+	EXPECT_RET(file_fill(fd, 0, pool_pages), 0);
+	expect_zero("memfd", fd, 0, pool_pages);
+	file_dirty(fd);
+	close(fd);
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		fd = huge_file();
+		EXPECT_RET(ftruncate(fd, 2 * hsize), 0);
+		p = mmap(NULL, 2 * hsize, PROT_READ | PROT_WRITE, flags[i], fd, 0);
+		NEED(p != MAP_FAILED, "mmap(%#x): %s", flags[i], strerror(errno));
+		*(volatile char *)(p + hsize) = 0;
+		bad = map_first_nonzero(p, 2 * hsize);
+		CHECK(bad < 0, "mmap(%#x): not zero at %zd", flags[i], bad);
+		map_dirty(p, 2 * hsize);
+		munmap(p, 2 * hsize);
+		file_dirty(fd);
+		close(fd);
+	}
 }
 
 static void t_unaligned(void)
@@ -116,7 +151,7 @@ static void t_unaligned(void)
 static void t_hole_before(void)
 {
 	bool present[4];
-	int fd = new_file();
+	int fd = huge_file();
 
 	EXPECT_RET(file_fill(fd, 2, 2), 0);
 	expect("pages 2 and 3", fd, 2, 4 * hsize, 2, 0);
@@ -150,19 +185,21 @@ static void t_keeps_data(void)
 	long n;
 
 	EXPECT_RET(ftruncate(fd, pool_pages * hsize), 0);
-	p = map_shared(fd, pool_pages * hsize);
+	p = (unsigned char *)map_shared(fd, pool_pages * hsize);
 	for (n = 0; n < pool_pages; n += 2)
-		memset(p + n * hsize, 0x5a, hsize);
+		for (i = n * hsize; i < (n + 1) * hsize; i += hsize / 512)
+			p[i] = 0x5a;
 	EXPECT_RET(file_fill(fd, 0, pool_pages), 0);
 	expect("after fallocate", fd, pool_pages, pool_pages * hsize, pool_pages, 0);
 	for (n = 0; n < pool_pages; n++) {
 		if (n % 2) {
-			CHECK(first_nonzero(p + n * hsize, hsize) < 0, "page %ld is not zero", n);
+			CHECK(map_first_nonzero((char *)p + n * hsize, hsize) < 0,
+			      "page %ld is not zero", n);
 			continue;
 		}
-		for (i = 0; i < hsize && p[n * hsize + i] == 0x5a; i += 511)
+		for (i = n * hsize; i < (n + 1) * hsize && p[i] == 0x5a; i += hsize / 512)
 			;
-		CHECK(i >= hsize, "page %ld lost its data at %zu", n, i);
+		CHECK(i == (n + 1) * hsize, "page %ld lost its data at %zu", n, i - n * hsize);
 	}
 }
 
@@ -174,7 +211,7 @@ static void t_punch_refill(void)
 
 	EXPECT_RET(file_fill(fd, 0, pool_pages), 0);
 	p = map_shared(fd, pool_pages * hsize);
-	memset(p, 0x77, pool_pages * hsize);
+	map_dirty(p, pool_pages * hsize);
 	for (n = 0; n < pool_pages; n += 2)
 		EXPECT_RET(file_punch(fd, n, 1), 0);
 	CHECK(file_pages(fd) == pool_pages / 2, "%ld pages, %ld expected", file_pages(fd),
@@ -182,9 +219,11 @@ static void t_punch_refill(void)
 	EXPECT_RET(file_fill(fd, 0, pool_pages), 0);
 	for (n = 0; n < pool_pages; n++) {
 		if (n % 2)
-			CHECK(p[n * hsize] == 0x77, "page %ld lost its data", n);
+			CHECK(map_first_nonzero(p + n * hsize, hsize) == 0,
+			      "page %ld lost its data", n);
 		else
-			CHECK(first_nonzero(p + n * hsize, hsize) < 0, "page %ld is not zero", n);
+			CHECK(map_first_nonzero(p + n * hsize, hsize) < 0,
+			      "page %ld is not zero", n);
 	}
 	munmap(p, pool_pages * hsize);
 	expect("refilled", fd, pool_pages, pool_pages * hsize, pool_pages, 0);
@@ -204,7 +243,7 @@ static void t_keep_size(void)
 
 static void t_bad_calls(void)
 {
-	int fd = new_file();
+	int fd = huge_file();
 
 	EXPECT_RET(falloc(fd, FALLOC_FL_ZERO_RANGE, 0, hsize), -EOPNOTSUPP);
 	EXPECT_RET(falloc(fd, 0, 0, 0), -EINVAL);
@@ -268,7 +307,7 @@ static bool interrupt_once(timer_t timer, long long delay_us)
 		.it_value = { delay_us / 1000000, delay_us % 1000000 * 1000 + 1 },
 	};
 	bool *present = calloc(pool_pages, sizeof(bool));
-	int ret, fd = new_file();
+	int ret, fd = huge_file();
 	long n, pages;
 
 	timer_settime(timer, 0, &when, NULL);
@@ -283,11 +322,13 @@ static bool interrupt_once(timer_t timer, long long delay_us)
 	expect("after a signal", fd, pages, pool_pages * hsize, pages, 0);
 	if (pages)
 		expect_zero("prefix", fd, 0, pages);
+	file_dirty(fd);
 	if (ret && pages % 2) {
 		/* Half of the times: carry on where it stopped. */
 		EXPECT_RET(file_fill(fd, 0, pool_pages), 0);
 		expect("carried on", fd, pool_pages, pool_pages * hsize, pool_pages, 0);
-		expect_zero("carried on", fd, 0, pool_pages);
+		expect_zero("carried on", fd, pages, pool_pages - pages);
+		file_dirty(fd);
 	} else {
 		file_punch_map(fd, pool_pages, present);
 		for (n = 0; n < pool_pages; n++)
@@ -314,6 +355,7 @@ static void t_eintr(void)
 	whole = now_us();
 	EXPECT_RET(file_fill(fd, 0, pool_pages), 0);
 	whole = now_us() - whole;
+	file_dirty(fd);
 	close(fd);
 
 	for (sweep = 0; sweep < sweeps && !hits; sweep++)
@@ -326,7 +368,7 @@ static void t_eintr(void)
 static void t_rlimit(void)
 {
 	struct rlimit rl = { .rlim_cur = hsize, .rlim_max = RLIM_INFINITY };
-	int fd = new_file();
+	int fd = huge_file();
 
 	catch_signal(SIGXFSZ);
 	NEED(!setrlimit(RLIMIT_FSIZE, &rl), "setrlimit(RLIMIT_FSIZE): %s", strerror(errno));
@@ -361,57 +403,149 @@ static void t_seals(void)
 	expect("F_SEAL_WRITE, punch", fd, 2, 2 * hsize, 2, 0);
 }
 
+#define SMALL_DIR	"/tmp/huge-small"
+#define SMALL_FILE	SMALL_DIR "/f"
+
+/* A mount of its own with size= and min_size= in pages, 0 for none, and a file in it. */
+static int small_mount(long size, long min_size)
+{
+	char options[64] = "";
+	int n = 0, fd;
+
+	if (size)
+		n = snprintf(options, sizeof(options), "size=%zuM", size * hsize >> 20);
+	if (min_size)
+		snprintf(options + n, sizeof(options) - n, "%smin_size=%zuM", n ? "," : "",
+			 min_size * hsize >> 20);
+	NEED(!huge_mount(SMALL_DIR, options), "mount(hugetlbfs, %s): %s", options, strerror(errno));
+	fd = open(SMALL_FILE, O_CREAT | O_RDWR, 0600);
+	NEED(fd >= 0, "open(" SMALL_FILE "): %s", strerror(errno));
+	return fd;
+}
+
+static void small_unlink(int fd)
+{
+	unlink(SMALL_FILE);
+	close(fd);
+}
+
+static void small_umount(void)
+{
+	NEED(!umount(SMALL_DIR), "umount(" SMALL_DIR "): %s", strerror(errno));
+}
+
+/* What df shows. */
+static long small_free(void)
+{
+	struct statfs st;
+
+	NEED(!statfs(SMALL_DIR, &st), "statfs(" SMALL_DIR "): %s", strerror(errno));
+	return st.f_bfree;
+}
+
+static void expect_small_free(const char *when, long pages)
+{
+	CHECK(small_free() == pages, "%s: df shows %ld free, %ld expected", when, small_free(),
+	      pages);
+}
+
 /* A mount of four pages over a pool that has two: each ENOSPC must give its quota back. */
 static void t_size_mount(void)
 {
-	const char *dir = "/tmp/huge-small", *name = "/tmp/huge-small/f";
-	struct statfs before, after;
-	char options[32];
 	int fd, other, i;
+	long after;
 
-	snprintf(options, sizeof(options), "size=%zuM", 4 * hsize >> 20);
-	NEED(!huge_mount(dir, options), "mount(hugetlbfs, %s): %s", options, strerror(errno));
-	pool_dirty();
 	other = huge_file();
 	EXPECT_RET(file_fill(other, 0, pool_pages - 2), 0);
-	NEED(!statfs(dir, &before), "statfs(%s): %s", dir, strerror(errno));
-	CHECK(before.f_bfree == 4, "%ld blocks free, 4 expected", (long)before.f_bfree);
-
-	fd = open(name, O_CREAT | O_RDWR, 0600);
-	NEED(fd >= 0, "open(%s): %s", name, strerror(errno));
+	fd = small_mount(4, 0);
+	expect_small_free("mounted", 4);
 	for (i = 0; i < 5; i++)
 		EXPECT_RET(file_fill(fd, 0, 4), -ENOSPC);
 	expect("after five ENOSPC", fd, 2, 0, pool_pages, 0);
-	unlink(name);
-	close(fd);
+	small_unlink(fd);
 	expect("after unlink", -1, 0, 0, pool_pages - 2, 0);
-	NEED(!statfs(dir, &after), "statfs(%s): %s", dir, strerror(errno));
-	umount(dir);
-	KNOWN(after.f_bfree == before.f_bfree,
-	      "a failed allocation keeps its quota: %ld of %ld blocks free after unlink",
-	      (long)after.f_bfree, (long)before.f_bfree);
+	after = small_free();
+	small_umount();
+	KNOWN(after == 4, "a failed allocation keeps its quota: %ld of 4 blocks free after unlink",
+	      after);
 }
 
 /* The mount's limit itself, with pages enough in the pool. */
 static void t_size_limit(void)
 {
-	const char *dir = "/tmp/huge-small", *name = "/tmp/huge-small/f";
-	struct statfs st;
-	char options[32];
-	int fd;
+	int fd = small_mount(2, 0);
 
-	snprintf(options, sizeof(options), "size=%zuM", 2 * hsize >> 20);
-	NEED(!huge_mount(dir, options), "mount(hugetlbfs, %s): %s", options, strerror(errno));
-	pool_dirty();
-	fd = open(name, O_CREAT | O_RDWR, 0600);
-	NEED(fd >= 0, "open(%s): %s", name, strerror(errno));
+	expect_small_free("mounted", 2);
+	EXPECT_RET(file_fill(fd, 0, 1), 0);
+	expect_small_free("one page", 1);
 	EXPECT_RET(file_fill(fd, 0, 3), -ENOSPC);
+	expect("over the mount's size", fd, 2, hsize, 2, 0);
+	expect_small_free("full", 0);
+	EXPECT_RET(file_fill(fd, 0, 2), 0);
+	expect("as large as the mount", fd, 2, 2 * hsize, 2, 0);
+	EXPECT_RET(file_punch(fd, 1, 1), 0);
+	expect_small_free("one page punched", 1);
+	small_unlink(fd);
+	expect_small_free("after unlink", 2);
+	small_umount();
+}
+
+/* The mount reserves its smallest size; its files take from that before they take from the pool. */
+static void t_min_size(void)
+{
+	int fd = small_mount(4, 2), other = huge_file();
+
+	expect("mounted", fd, 0, 0, 0, 2);
+	EXPECT_RET(file_fill(fd, 0, 1), 0);
+	expect("one of two", fd, 1, hsize, 1, 1);
+	EXPECT_RET(file_fill(fd, 0, 3), 0);
+	expect("more than reserved", fd, 3, 3 * hsize, 3, 0);
+	EXPECT_RET(file_punch(fd, 2, 1), 0);
+	expect("as much as reserved", fd, 2, 3 * hsize, 2, 0);
+	EXPECT_RET(file_punch(fd, 1, 1), 0);
+	expect("less than reserved", fd, 1, 3 * hsize, 1, 1);
+	EXPECT_RET(file_fill(other, 0, pool_pages), -ENOSPC);
+	expect("another mount's file", other, pool_pages - 2, 0, pool_pages - 1, 1);
+	EXPECT_RET(file_fill(fd, 0, 2), 0);
+	expect("the reserved page", fd, 2, 3 * hsize, pool_pages, 0);
+	small_unlink(fd);
+	expect("after unlink", other, pool_pages - 2, 0, pool_pages - 2, 2);
+	small_umount();
+	expect("unmounted", other, pool_pages - 2, 0, pool_pages - 2, 0);
+}
+
+/* Without size= the kernel does not count the mount's pages, but min_size= goes by their number. */
+static void t_min_size_alone(void)
+{
+	int fd = small_mount(0, 2);
+	struct pool p;
+
+	EXPECT_RET(file_fill(fd, 0, 3), 0);
+	expect("more than reserved", fd, 3, 3 * hsize, 3, 0);
+	EXPECT_RET(file_punch(fd, 2, 1), 0);
+	pool_read(&p);
+	small_unlink(fd);
+	expect("after unlink", -1, 0, 0, 0, 2);
+	small_umount();
+	expect("unmounted", -1, 0, 0, 0, 0);
+	KNOWN(p.resv == 0, "Rsvd %ld, 0 expected, where a mount has as much as its min_size=",
+	      p.resv);
+}
+
+/* All that the mount may have is reserved: what fails for its limit gives all of it back. */
+static void t_min_size_limit(void)
+{
+	int fd = small_mount(2, 2), i;
+
+	for (i = 0; i < 3; i++)
+		EXPECT_RET(file_fill(fd, 0, 3), -ENOSPC);
 	expect("over the mount's size", fd, 2, 0, 2, 0);
-	unlink(name);
-	close(fd);
-	NEED(!statfs(dir, &st), "statfs(%s): %s", dir, strerror(errno));
-	CHECK(st.f_bfree == 2, "%ld blocks free, 2 expected", (long)st.f_bfree);
-	umount(dir);
+	expect_small_free("full", 0);
+	small_unlink(fd);
+	expect("after unlink", -1, 0, 0, 0, 2);
+	expect_small_free("after unlink", 2);
+	small_umount();
+	expect("unmounted", -1, 0, 0, 0, 0);
 }
 
 static void t_resv_shared(void)
@@ -425,7 +559,7 @@ static void t_resv_shared(void)
 	expect("two of three", fd, 2, 3 * hsize, 2, 1);
 	EXPECT_RET(file_fill(fd, 0, 4), 0);
 	expect("past the mapping", fd, 4, 4 * hsize, 4, 0);
-	CHECK(first_nonzero(p, 3 * hsize) < 0, "mapping is not zero");
+	CHECK(map_first_nonzero(p, 3 * hsize) < 0, "mapping is not zero");
 	munmap(p, 3 * hsize);
 	EXPECT_RET(file_punch(fd, 0, 4), 0);
 	expect("punched", fd, 0, 4 * hsize, 0, 0);
@@ -442,12 +576,37 @@ static void t_resv_private(void)
 	expect("mapped", fd, 0, 2 * hsize, 0, 2);
 	EXPECT_RET(file_fill(fd, 0, 2), 0);
 	expect("fallocated", fd, 2, 2 * hsize, 2, 2);
-	CHECK(first_nonzero(p, 2 * hsize) < 0, "mapping is not zero");
-	memset(p, 1, 2 * hsize);
+	CHECK(map_first_nonzero(p, 2 * hsize) < 0, "mapping is not zero");
+	map_dirty(p, 2 * hsize);
 	expect("copied on write", fd, 2, 2 * hsize, 4, 0);
 	expect_zero("the file", fd, 0, 2);
 	munmap(p, 2 * hsize);
 	expect("unmapped", fd, 2, 2 * hsize, 2, 0);
+}
+
+/* What a private mapping of the file has reserved is its own, not for the file's fallocate. */
+static void t_resv_private_kept(void)
+{
+	int fd = new_file();
+	ssize_t bad;
+	char *p;
+
+	EXPECT_RET(ftruncate(fd, 2 * hsize), 0);
+	p = mmap(NULL, 2 * hsize, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	NEED(p != MAP_FAILED, "mmap(MAP_PRIVATE): %s", strerror(errno));
+	EXPECT_RET(file_fill(fd, 0, pool_pages), -ENOSPC);
+	expect("all but two", fd, pool_pages - 2, 2 * hsize, pool_pages - 2, 2);
+	bad = map_first_nonzero(p, 2 * hsize);
+	CHECK(bad < 0, "mapping: not zero at %zd", bad);
+	map_dirty(p, 2 * hsize);
+	expect("copied on write", fd, pool_pages - 2, 2 * hsize, pool_pages, 0);
+	expect_zero("the file", fd, 0, 2);
+	EXPECT_RET(file_fill(fd, 0, pool_pages), -ENOSPC);
+	expect("pool empty", fd, pool_pages - 2, 2 * hsize, pool_pages, 0);
+	munmap(p, 2 * hsize);
+	EXPECT_RET(file_fill(fd, 0, pool_pages), 0);
+	expect("unmapped", fd, pool_pages, pool_pages * hsize, pool_pages, 0);
+	expect_zero("what the mapping had", fd, pool_pages - 2, 2);
 }
 
 static void t_resv_noreserve(void)
@@ -460,7 +619,7 @@ static void t_resv_noreserve(void)
 	NEED(p != MAP_FAILED, "mmap(MAP_NORESERVE): %s", strerror(errno));
 	expect("mapped", fd, 0, 2 * hsize, 0, 0);
 	EXPECT_RET(file_fill(fd, 0, 2), 0);
-	CHECK(first_nonzero(p, 2 * hsize) < 0, "mapping is not zero");
+	CHECK(map_first_nonzero(p, 2 * hsize) < 0, "mapping is not zero");
 	p[0] = 1;
 	expect("fallocated", fd, 2, 2 * hsize, 2, 0);
 }
@@ -468,7 +627,7 @@ static void t_resv_noreserve(void)
 /* Pages that another mapping has reserved are not for fallocate to take. */
 static void t_resv_others(void)
 {
-	int fd = new_file(), owner = huge_file();
+	int fd = huge_file(), owner = huge_file();
 	char *p;
 	long n;
 
@@ -504,6 +663,7 @@ static void t_surplus(void)
 
 static const struct ktap_test tests[] = {
 	{ "whole pool", t_whole_pool },
+	{ "memfd and faults", t_memfd_and_faults },
 	{ "unaligned range", t_unaligned },
 	{ "hole before the range", t_hole_before },
 	{ "same and overlapping ranges", t_twice },
@@ -518,8 +678,12 @@ static const struct ktap_test tests[] = {
 	{ "seals", t_seals },
 	{ "size= mount over a small pool", t_size_mount },
 	{ "size= mount limit", t_size_limit },
+	{ "min_size= and size= mount", t_min_size },
+	{ "min_size= mount", t_min_size_alone },
+	{ "min_size= as large as size=", t_min_size_limit },
 	{ "reservation of a shared mapping", t_resv_shared },
 	{ "reservation of a private mapping", t_resv_private },
+	{ "reservation of a private mapping is kept", t_resv_private_kept },
 	{ "mapping without reservation", t_resv_noreserve },
 	{ "reservation of another file", t_resv_others },
 	{ "surplus pages", t_surplus },

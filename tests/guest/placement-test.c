@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whose pages fallocate(2) on hugetlbfs takes: memory policies, cpusets and
- * hugetlb cgroups of the caller. Usage: placement-test [2M|1G]
+ * Which nodes' pages fallocate(2) on hugetlbfs takes: memory policies and cpusets
+ * of the caller. Usage: placement-test [2M|1G]
  *
  * Each of them hangs on the calling task, so helpers that allocate in its stead
  * would get them wrong. Needs two nodes with memory and cgroup2 on
@@ -15,15 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/cgroup.h"
 #include "lib/huge.h"
 #include "lib/ktap.h"
 
-#define CGROUP		"/sys/fs/cgroup"
-#define CHILD		CGROUP "/placement"
+#define CHILD		"placement"
 #define MPOL_WEIGHTED	6	/* MPOL_WEIGHTED_INTERLEAVE, newer than some headers */
 
 static long per_node;	/* pages of each of the two */
@@ -96,7 +95,6 @@ static void t_local(void)
 
 	need_two_nodes();
 	pin_to_cpu(0);
-	pool_dirty();
 	fd = huge_file();
 	CHECK(file_fill(fd, 0, per_node) == 0, "fallocate: %s", strerror(errno));
 	expect_taken("a node's worth", per_node, 0);
@@ -112,7 +110,6 @@ static void t_interleave(void)
 
 	need_two_nodes();
 	set_policy(MPOL_INTERLEAVE, 3);
-	pool_dirty();
 	fd = huge_file();
 	CHECK(file_fill(fd, 0, per_node) == 0, "fallocate: %s", strerror(errno));
 	expect_taken("interleave", per_node / 2, per_node / 2);
@@ -124,8 +121,21 @@ static void t_interleave(void)
 	expect_taken("all", per_node, per_node);
 }
 
+#define WEIGHTS	"/sys/kernel/mm/mempolicy/weighted_interleave"
+
+static void set_weight(int nid, const char *weight)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), WEIGHTS "/node%d", nid);
+	NEED(write_str(path, weight), "write(%s, %s): %s", path, weight, strerror(errno));
+}
+
+/* Which node a page comes from goes by its index in the file. */
 static void t_weighted(void)
 {
+	char *map;
+	long n;
 	int fd;
 
 	need_two_nodes();
@@ -133,6 +143,20 @@ static void t_weighted(void)
 	fd = huge_file();
 	CHECK(file_fill(fd, 0, per_node) == 0, "fallocate: %s", strerror(errno));
 	expect_taken("weights of one", per_node / 2, per_node / 2);
+	NEED(file_punch(fd, 0, per_node) == 0, "punch hole: %s", strerror(errno));
+	if (access(WEIGHTS, F_OK))
+		SKIP("no " WEIGHTS);
+	set_weight(nodes[0], "1");
+	set_weight(nodes[1], per_node > 2 ? "3" : "2");
+	CHECK(file_fill(fd, 1, per_node) == 0, "fallocate: %s", strerror(errno));
+	write_str(WEIGHTS "/auto", "1");
+	map = map_shared(fd, (per_node + 1) * hsize);
+	for (n = 1; n <= per_node; n++) {
+		int node = nodes[n % (per_node > 2 ? 4 : 3) != 0];
+
+		CHECK(node_of(map, n) == node, "page %ld is on node%d, node%d expected", n,
+		      node_of(map, n), node);
+	}
 }
 
 static void bind_enospc(int which)
@@ -183,6 +207,25 @@ static void t_mbind(void)
 	expect_taken("mbind of a mapping", 2, 0);
 }
 
+/* A number in each small page of 2M, in one of 512 of 1G. */
+static void mark(char *map, long pages)
+{
+	long i;
+
+	for (i = 0; i < pages * 512; i++)
+		*(long *)(map + i * (hsize / 512)) = i + 1;
+}
+
+static void expect_marks(const char *map, long pages)
+{
+	long i;
+
+	for (i = 0; i < pages * 512; i++)
+		if (!CHECK(*(const long *)(map + i * (hsize / 512)) == i + 1,
+			   "page %ld lost its data at %zu", i / 512, i % 512 * (hsize / 512)))
+			break;
+}
+
 static void t_move(void)
 {
 	int fd, status;
@@ -195,9 +238,8 @@ static void t_move(void)
 	fd = huge_file();
 	CHECK(file_fill(fd, 0, 2) == 0, "fallocate: %s", strerror(errno));
 	map = map_shared(fd, 2 * hsize);
-	CHECK(first_nonzero(map, 2 * hsize) < 0, "not zero");
-	for (n = 0; n < 2; n++)
-		memset(map + n * hsize, 0x31 + n, hsize);
+	CHECK(map_first_nonzero(map, 2 * hsize) < 0, "not zero");
+	mark(map, 2);
 	for (n = 0; n < 4; n++) {
 		int to = nodes[n < 2 ? 1 : 0];
 
@@ -208,112 +250,55 @@ static void t_move(void)
 		expect_taken("moved", n == 0 || n == 2 ? 1 : n == 1 ? 0 : 2,
 			     n == 0 || n == 2 ? 1 : n == 1 ? 2 : 0);
 	}
-	for (n = 0; n < 2; n++)
-		CHECK(map[n * hsize] == 0x31 + n &&
-		      !memcmp(map + n * hsize, map + n * hsize + 1, hsize - 1),
-		      "page %ld lost its data", n);
+	expect_marks(map, 2);
 }
 
-/* ---- cgroups ---- */
+/* ---- cpusets ---- */
 
-static void need_controller(const char *name)
+static void enter_cpuset(const char *leaf, int id)
 {
-	char line[256] = "", enable[32];
-	int fd = open(CGROUP "/cgroup.controllers", O_RDONLY);
+	char text[16];
 
-	if (fd < 0 || read(fd, line, sizeof(line) - 1) < 0 || !strstr(line, name))
-		SKIP("no %s controller in " CGROUP, name);
-	close(fd);
-	snprintf(enable, sizeof(enable), "+%s", name);
-	NEED(write_str(CGROUP "/cgroup.subtree_control", enable), "enable %s: %s", name,
-	     strerror(errno));
-	rmdir(CHILD);	/* of a test that failed */
-	NEED(!mkdir(CHILD, 0755), "mkdir(" CHILD "): %s", strerror(errno));
-}
-
-static void hugetlb_path(char *path, size_t len, const char *dir, const char *leaf)
-{
-	if (hsize >> 30)
-		snprintf(path, len, "%s/hugetlb.%zuGB.%s", dir, hsize >> 30, leaf);
-	else
-		snprintf(path, len, "%s/hugetlb.%zuMB.%s", dir, hsize >> 20, leaf);
-}
-
-/* The hugetlb usage of the child cgroup, in pages. */
-static void expect_usage(const char *when, long pages)
-{
-	char path[128];
-	long v;
-
-	hugetlb_path(path, sizeof(path), CHILD, "current");
-	v = read_long(path);
-	NEED(v >= 0, "read(%s): %s", path, strerror(errno));
-	CHECK(v == pages * (long)hsize, "%s: usage is %ld pages, %ld expected", when,
-	      v / (long)hsize, pages);
-}
-
-static void leave_cgroup(void)
-{
-	write_str(CGROUP "/cgroup.procs", "0");
-	CHECK(!rmdir(CHILD), "rmdir(" CHILD "): %s", strerror(errno));
-}
-
-static void t_hugetlb_max(void)
-{
-	char path[128], limit[32];
-	int fd, ret;
-
-	need_controller("hugetlb");
-	hugetlb_path(path, sizeof(path), CHILD, "max");
-	snprintf(limit, sizeof(limit), "%zu", 2 * hsize);
-	NEED(write_str(path, limit), "write(%s, %s): %s", path, limit, strerror(errno));
-	NEED(write_str(CHILD "/cgroup.procs", "0"), "enter " CHILD ": %s", strerror(errno));
-
-	fd = huge_file();
-	ret = file_fill(fd, 0, 4);
-	CHECK(ret == -ENOSPC, "fallocate over the limit: %d, -ENOSPC expected", ret);
-	expect_pages(fd, 2);
-	expect_usage("at the limit", 2);
-	close(fd);
-	expect_usage("after unlink", 0);
-	leave_cgroup();
-}
-
-/* Without a limit: every page is charged to the caller's cgroup, and stays so when it leaves. */
-static void t_hugetlb_charge(void)
-{
-	int fd;
-
-	need_controller("hugetlb");
-	NEED(write_str(CHILD "/cgroup.procs", "0"), "enter " CHILD ": %s", strerror(errno));
-	fd = huge_file();
-	CHECK(file_fill(fd, 0, pool_pages) == 0, "fallocate: %s", strerror(errno));
-	expect_usage("allocated", pool_pages);
-	write_str(CGROUP "/cgroup.procs", "0");
-	expect_usage("after leaving", pool_pages);
-	close(fd);
-	expect_usage("after unlink", 0);
-	leave_cgroup();
+	cgroup_make(CHILD, "cpuset");
+	snprintf(text, sizeof(text), "%d", id);
+	cgroup_write(CHILD, leaf, text);
+	cgroup_enter(CHILD);
 }
 
 static void t_cpuset(void)
 {
-	char mems[16];
 	int fd, ret;
 
 	need_two_nodes();
-	need_controller("cpuset");
-	snprintf(mems, sizeof(mems), "%d", nodes[1]);
-	NEED(write_str(CHILD "/cpuset.mems", mems), "write(cpuset.mems, %s): %s", mems,
-	     strerror(errno));
-	NEED(write_str(CHILD "/cgroup.procs", "0"), "enter " CHILD ": %s", strerror(errno));
+	enter_cpuset("cpuset.mems", nodes[1]);
+	pin_to_cpu(0);
 	fd = huge_file();
 	ret = file_fill(fd, 0, per_node + 2);
 	CHECK(ret == -ENOSPC, "fallocate: %d, -ENOSPC expected", ret);
 	expect_taken("cpuset of the second node", 0, per_node);
 	expect_pages(fd, per_node);
 	close(fd);
-	leave_cgroup();
+	cgroup_remove(CHILD);
+}
+
+/* Of the policy's nodes count those of the cpuset, and after a change of that, the new ones. */
+static void t_cpuset_interleave(void)
+{
+	char text[16];
+	int fd;
+
+	need_two_nodes();
+	set_policy(MPOL_INTERLEAVE, 3);
+	enter_cpuset("cpuset.mems", nodes[1]);
+	fd = huge_file();
+	CHECK(file_fill(fd, 0, 2) == 0, "fallocate: %s", strerror(errno));
+	expect_taken("cpuset of the second node", 0, 2);
+	snprintf(text, sizeof(text), "%d", nodes[0]);
+	cgroup_write(CHILD, "cpuset.mems", text);
+	CHECK(file_fill(fd, 0, 4) == 0, "fallocate: %s", strerror(errno));
+	expect_taken("then of the first", 2, 2);
+	close(fd);
+	cgroup_remove(CHILD);
 }
 
 /* A task bound to one CPU, and a cpuset of one CPU: slower, not wrong. */
@@ -321,17 +306,15 @@ static void t_one_cpu(void)
 {
 	int fd;
 
-	need_controller("cpuset");
-	NEED(write_str(CHILD "/cpuset.cpus", "0"), "write(cpuset.cpus, 0): %s", strerror(errno));
-	NEED(write_str(CHILD "/cgroup.procs", "0"), "enter " CHILD ": %s", strerror(errno));
+	enter_cpuset("cpuset.cpus", 0);
 	pin_to_cpu(0);
 	pool_dirty();
 	fd = huge_file();
 	CHECK(file_fill(fd, 0, pool_pages) == 0, "fallocate: %s", strerror(errno));
 	expect_pages(fd, pool_pages);
-	CHECK(file_first_nonzero(fd, 0, pool_pages * hsize, 1 << 20) < 0, "not zero");
+	CHECK(file_pages_nonzero(fd, pool_pages) < 0, "not zero");
 	close(fd);
-	leave_cgroup();
+	cgroup_remove(CHILD);
 }
 
 static const struct ktap_test tests[] = {
@@ -343,9 +326,8 @@ static const struct ktap_test tests[] = {
 	{ "preferred node", t_preferred },
 	{ "mbind of a mapping", t_mbind },
 	{ "move_pages there and back", t_move },
-	{ "hugetlb cgroup limit", t_hugetlb_max },
-	{ "hugetlb cgroup charge", t_hugetlb_charge },
 	{ "cpuset of one node", t_cpuset },
+	{ "cpuset and interleave", t_cpuset_interleave },
 	{ "cpuset of one CPU", t_one_cpu },
 };
 

@@ -19,6 +19,9 @@
 #include "ktap.h"
 
 #define HUGE_DIR	"/tmp/huge-test"
+#define SMALL_PAGE	4096UL
+#define SMALL_WORDS	(SMALL_PAGE / 8)
+#define SAMPLES		512	/* small pages looked at in a huge page */
 
 size_t hsize;
 int nodes[MAX_NODES];
@@ -206,12 +209,14 @@ int huge_test_main(const char *size, long per_node, const struct ktap_test *test
 			  p->total);
 		return 1;
 	}
+	pool_dirty();
 	return ktap_run(tests, nr, pool_is_back);
 }
 
-void pool_dirty(void)
+/* A mapping of every free page, as an anonymous one that ends with @use. */
+static void with_free_pages(void (*use)(char *map, size_t len))
 {
-	size_t i, len = global_long("free_hugepages") * hsize;
+	size_t len = global_long("free_hugepages") * hsize;
 	char *p;
 
 	if (!len)
@@ -219,14 +224,88 @@ void pool_dirty(void)
 	p = mmap(NULL, len, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | (hshift << MAP_HUGE_SHIFT), -1, 0);
 	NEED(p != MAP_FAILED, "mmap(MAP_HUGETLB, %zu): %s", len, strerror(errno));
-	if (hshift == 30) {
-		/* All of gigabytes takes too long: the first and the last word of each small page. */
-		for (i = 0; i < len; i += 4096)
-			*(uint64_t *)(p + i) = *(uint64_t *)(p + i + 4088) = ~0UL;
-	} else {
-		memset(p, 0xa5, len);
-	}
+	use(p, len);
 	munmap(p, len);
+}
+
+/* One of the words of a small page, another one in the next. */
+static size_t middle_word(size_t offset)
+{
+	return offset / SMALL_PAGE * 37 % SMALL_WORDS;
+}
+
+/* Of each 512th of a huge page one small page: all of them in a page of 2M. */
+static size_t sample(size_t i)
+{
+	size_t step = hsize / SAMPLES;
+
+	return i * step + i * 37 * SMALL_PAGE % step;
+}
+
+static void dirty_words(char *map, size_t offset)
+{
+	uint64_t *p = (uint64_t *)(map + offset);
+
+	p[0] = p[middle_word(offset)] = p[SMALL_WORDS - 1] = ~0UL;
+}
+
+static bool zero_words(const char *map, size_t offset)
+{
+	const uint64_t *p = (const uint64_t *)(map + offset);
+
+	return !(p[0] | p[middle_word(offset)] | p[SMALL_WORDS - 1]);
+}
+
+void map_dirty(char *map, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len / hsize * SAMPLES; i++)
+		dirty_words(map, sample(i));
+}
+
+ssize_t map_first_nonzero(const char *map, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len / hsize * SAMPLES; i++)
+		if (!zero_words(map, sample(i)))
+			return sample(i);
+	return -1;
+}
+
+static void map_dirty_all(char *map, size_t len)
+{
+	size_t i;
+
+	if (hshift == 21) {
+		memset(map, 0xa5, len);
+		return;
+	}
+	for (i = 0; i < len; i += SMALL_PAGE)
+		dirty_words(map, i);
+}
+
+ssize_t map_first_nonzero_all(const char *map, size_t len)
+{
+	size_t i;
+
+	if (hshift == 21)
+		return first_nonzero(map, len);
+	for (i = 0; i < len; i += SMALL_PAGE)
+		if (!zero_words(map, i))
+			return i;
+	return -1;
+}
+
+void pool_dirty(void)
+{
+	with_free_pages(map_dirty);
+}
+
+void pool_dirty_all(void)
+{
+	with_free_pages(map_dirty_all);
 }
 
 int huge_mount(const char *dir, const char *options)
@@ -304,13 +383,6 @@ ssize_t first_nonzero(const void *buf, size_t len)
 	const uint64_t *p = buf;
 	size_t i, n = len / 8;
 
-	if (hshift == 30 && len >= 4096) {
-		/* Only where pool_dirty() writes. */
-		for (i = 0; i + 4096 <= len; i += 4096)
-			if (p[i / 8] | p[i / 8 + 511])
-				return i;
-		return -1;
-	}
 	/* Eight words a turn, so that checking costs no more than clearing. */
 	for (i = 0; i + 8 <= n; i += 8)
 		if (p[i] | p[i + 1] | p[i + 2] | p[i + 3] |
@@ -345,12 +417,46 @@ ssize_t file_first_nonzero(int fd, off_t from, size_t len, size_t piece)
 	return -1;
 }
 
-void *map_shared(int fd, size_t len)
+char *map_shared(int fd, size_t len)
 {
-	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	char *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	NEED(p != MAP_FAILED, "mmap(MAP_SHARED, %zu): %s", len, strerror(errno));
 	return p;
+}
+
+/* Without reserving what is not there. */
+static char *map_present(int fd, size_t len)
+{
+	char *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+
+	NEED(p != MAP_FAILED, "mmap(MAP_NORESERVE, %zu): %s", len, strerror(errno));
+	return p;
+}
+
+ssize_t file_pages_nonzero(int fd, long nr)
+{
+	ssize_t bad;
+	char *p;
+
+	if (!nr)
+		return -1;
+	p = map_present(fd, nr * hsize);
+	bad = map_first_nonzero(p, nr * hsize);
+	munmap(p, nr * hsize);
+	return bad;
+}
+
+void file_dirty(int fd)
+{
+	long nr = file_pages(fd);
+	char *p;
+
+	if (!nr)
+		return;
+	p = map_present(fd, nr * hsize);
+	map_dirty(p, nr * hsize);
+	munmap(p, nr * hsize);
 }
 
 unsigned int rnd(unsigned int *seed)

@@ -41,8 +41,14 @@ int huge_test_main(const char *size, long per_node, const struct ktap_test *test
 extern struct pool pool_start;	/* before each test; all pages are free */
 extern long pool_pages;		/* how many */
 
-/* Fill every free page with non-zero data and give them back. */
+/*
+ * Fill every free page with non-zero data and give them back: so much of it that
+ * one small page (4K) which was not cleared shows in a page of 2M, and 2M that
+ * were not cleared in a page of 1G. With _all, every byte of 2M, and every small
+ * page of 1G.
+ */
 void pool_dirty(void);
+void pool_dirty_all(void);
 
 /* A new file without a name, on a hugetlbfs mount (options may be NULL) of the chosen size. */
 int huge_mount(const char *dir, const char *options);
@@ -58,12 +64,21 @@ off_t file_size(int fd);
 /* Take the pages of [0, nr) out one by one; present[i] says whether index i had one. */
 void file_punch_map(int fd, long nr, bool *present);
 
-/* Offset of the first byte that is not zero, or -1. Of 1G pages, two words of each 4096 are read. */
+/* Offset of the first byte that is not zero, or -1; len is a multiple of eight. */
 ssize_t first_nonzero(const void *buf, size_t len);
+/* In whole huge pages of a mapping, where pool_dirty() or pool_dirty_all() writes. */
+ssize_t map_first_nonzero(const char *map, size_t len);
+ssize_t map_first_nonzero_all(const char *map, size_t len);
+void map_dirty(char *map, size_t len);
 /* The same for a file's contents, by pread() in pieces of @piece bytes. */
 ssize_t file_first_nonzero(int fd, off_t from, size_t len, size_t piece);
 
-void *map_shared(int fd, size_t len);	/* exits the test if it fails */
+/* The same for the first  pages of a file, which are present. */
+ssize_t file_pages_nonzero(int fd, long nr);
+/* pool_dirty() for the pages of a file, its first ones: they go back to the pool as after that. */
+void file_dirty(int fd);
+
+char *map_shared(int fd, size_t len);	/* exits the test if it fails */
 unsigned int rnd(unsigned int *seed);
 long long now_us(void);
 void pin_to_cpu(int cpu);

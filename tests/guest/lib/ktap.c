@@ -8,11 +8,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ktap.h"
 
-#define TEST_SECONDS	240
+int ktap_seconds = 240;
 
 /* Shared with the test's process and with the processes that it starts. */
 struct state {
@@ -92,7 +93,7 @@ static void run_one(const struct ktap_test *test)
 	}
 	if (!pid) {
 		setpgid(0, 0);
-		alarm(TEST_SECONDS);
+		alarm(ktap_seconds);
 		test->fn();
 		ktap_end_test();
 	}
@@ -100,15 +101,24 @@ static void run_one(const struct ktap_test *test)
 		;
 	kill(-pid, SIGKILL);	/* what the test may have left behind */
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-		ktap_fail(__FILE__, __LINE__, "not done after %d s", TEST_SECONDS);
+		ktap_fail(__FILE__, __LINE__, "not done after %d s", ktap_seconds);
 	else if (WIFSIGNALED(status))
 		ktap_fail(__FILE__, __LINE__, "ended by %s", strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status))
 		ktap_fail(__FILE__, __LINE__, "exit status %d", WEXITSTATUS(status));
 }
 
+static long long now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
+}
+
 int ktap_run(const struct ktap_test *tests, int nr, bool (*after)(void))
 {
+	long long start;
 	int i, failed = 0;
 
 	state = mmap(NULL, sizeof(*state), PROT_READ | PROT_WRITE,
@@ -119,6 +129,7 @@ int ktap_run(const struct ktap_test *tests, int nr, bool (*after)(void))
 	}
 	printf("KTAP version 1\n1..%d\n", nr);
 	for (i = 0; i < nr; i++) {
+		start = now_ns();
 		run_one(&tests[i]);
 		if (after && !after())
 			state->failed++;
@@ -130,6 +141,7 @@ int ktap_run(const struct ktap_test *tests, int nr, bool (*after)(void))
 			printf("ok %d %s # SKIP %s\n", i + 1, tests[i].name, state->skip);
 		else
 			printf("ok %d %s\n", i + 1, tests[i].name);
+		printf("# took %lld ms\n", (now_ns() - start) / 1000000);
 		fflush(stdout);
 		failed += !!state->failed;
 	}

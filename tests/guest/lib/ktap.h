@@ -23,6 +23,8 @@ struct ktap_test {
 	void (*fn)(void);
 };
 
+extern int ktap_seconds;	/* a test that takes longer is ended, and fails */
+
 /* Run all tests; @after is called in the parent after each. Returns the exit status. */
 int ktap_run(const struct ktap_test *tests, int nr, bool (*after)(void));
 
