@@ -185,5 +185,6 @@ static const struct ktap_test tests[] = {
 int main(int argc, char **argv)
 {
 	nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	return huge_test_main(argc > 1 ? argv[1] : "2M", 64, tests, ARRAY_SIZE(tests));
+	return huge_test_main(argc > 1 ? argv[1] : "2M", 64, tests, ARRAY_SIZE(tests),
+			      ARRAY_SIZE(tests));
 }

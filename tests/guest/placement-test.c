@@ -333,5 +333,6 @@ static const struct ktap_test tests[] = {
 
 int main(int argc, char **argv)
 {
-	return huge_test_main(argc > 1 ? argv[1] : "2M", 8, tests, ARRAY_SIZE(tests));
+	return huge_test_main(argc > 1 ? argv[1] : "2M", 8, tests, ARRAY_SIZE(tests),
+			      ARRAY_SIZE(tests));
 }

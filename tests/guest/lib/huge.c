@@ -192,13 +192,16 @@ static bool pool_is_back(void)
 	return false;
 }
 
-int huge_test_main(const char *size, long per_node, const struct ktap_test *tests, int nr)
+int huge_test_main(const char *size, long per_node, const struct ktap_test *tests, int nr,
+		   int nr_1g)
 {
 	struct pool *p = &pool_start;
 
 	huge_init(size);
-	if (hshift == 30)
+	if (hshift == 30) {
 		per_node = (4 + nr_nodes - 1) / nr_nodes;
+		nr = nr_1g;
+	}
 	pool_set_per_node(per_node);
 	pool_read(p);
 	pool_pages = p->total;

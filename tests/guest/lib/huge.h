@@ -34,10 +34,11 @@ bool mempolicy(int mode, unsigned long mask);
 
 /*
  * Main function of a test program: a pool of @per_node pages of 2M, or of four
- * pages of 1G in all, or a few more, then the tests, each of which must leave the pool as it
- * was. Without the pages the program fails.
+ * pages of 1G in all, or a few more, then the tests (of 1G, the first @nr_1g), each of which
+ * must leave the pool as it was. Without the pages the program fails.
  */
-int huge_test_main(const char *size, long per_node, const struct ktap_test *tests, int nr);
+int huge_test_main(const char *size, long per_node, const struct ktap_test *tests, int nr,
+		   int nr_1g);
 extern struct pool pool_start;	/* before each test; all pages are free */
 extern long pool_pages;		/* how many */
 
