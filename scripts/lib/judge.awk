@@ -103,7 +103,56 @@ body ~ splat {
 		fault("splat: " body)
 }
 
-/^state:/ { states[$0] = 1 }
+/^state:/ {
+	states[$0] = 1
+	ordered[++nstates] = $0
+}
+/^state: HugeTLB: allocating .* 2.00 MiB failed.*Only allocated/ { short = 1 }
+
+# "state: total 2048kB nr>=100" is there as "state: total 2048kB nr=123 ..." too.
+function has_state(line,    at, s) {
+	at = index(line, ">=")
+	if (!at)
+		return line in states
+	for (s in states)
+		if (index(s, substr(line, 1, at - 1) "=") == 1 && substr(s, at + 1) + 0 >= substr(line, at + 2) + 0)
+			return 1
+	return 0
+}
+
+# Two lines are alike if they are the same or, where a pool of 2M pages took all there was, if numbers from 100 on
+# (of pages, not of nodes) are at most slack apart.
+function alike(a, b,    x, y, i, n) {
+	if (a == b)
+		return 1
+	if (!short)
+		return 0
+	n = split(a, x, /[^0-9]+/)
+	split(b, y, /[^0-9]+/)
+	gsub(/[0-9]+/, "#", a)
+	gsub(/[0-9]+/, "#", b)
+	for (i = 1; i <= n; i++)
+		if (x[i] != y[i] && (x[i] < 100 || y[i] < 100 || x[i] - y[i] > slack || y[i] - x[i] > slack))
+			return 0
+	return a == b
+}
+
+# The first line in which the other boot's state differs.
+function compare_states(log_file,    line, n) {
+	while ((getline line <log_file) > 0) {
+		sub(/\r$/, "", line)
+		if (line !~ /^state:/)
+			continue
+		if (!alike(ordered[++n], line)) {
+			fault("state: differs: " (n > nstates ? "nothing" : ordered[n]) ", not " line)
+			return
+		}
+	}
+	if (n < nstates)
+		fault("state: differs: " ordered[n + 1] ", not nothing")
+	else if (!n)
+		fault("state: none to compare")
+}
 
 END {
 	if (panic != "")
@@ -121,8 +170,10 @@ END {
 	while (state != "" && (getline line <state) > 0)
 		if (line ~ /^! / && (substr(line, 3) in states))
 			fault("state: must not be: " substr(line, 3))
-		else if (line ~ /^state:/ && !(line in states))
+		else if (line ~ /^state:/ && !has_state(line))
 			fault("state: missing: " line)
+	if (same != "")
+		compare_states(same)
 	for (i = 1; i <= nfaults; i++)
 		print faults[i]
 	if (!nfaults)

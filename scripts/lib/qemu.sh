@@ -3,7 +3,8 @@
 # Sourced by scripts/boot: a scenario becomes a QEMU command line.
 #
 # NAME.boot has kernel command lines, one a boot; NAME.expect what hugestate must print after each
-# (see scripts/judge --state). NAME itself is a file of shell assignments:
+# (see scripts/judge --state), or after the Nth where its line begins with "N: "; scripts/test also compares what
+# it prints on the base and on the patched kernel. NAME itself is a file of shell assignments:
 #   cpus=2                     virtual CPUs
 #   mem=4G                     memory, where nodes= is not given
 #   nodes=("cpus=0,mem=2G" "id=2,cpus=1,mem=2G" "mem=1G")
@@ -16,6 +17,10 @@
 #   min_tests=0                how many tests must have run, in guest programs and KUnit suites together
 #   splat="..."                what the kernel must complain of (for testing that it does)
 #   base_fault="..."           why the base cannot pass: scripts/test boots the patched kernel alone
+#   scraps=32                  blocks of 2M that have a page missing, so that a pool which takes all memory leaves
+#                              these to user space; from 128M on, in node 0
+#   slack=8                    how many pages base and patched kernel may differ by where there are too few
+#   full=yes                   scripts/test boots it with FULL=1 alone
 #   qemu=(...)                 any other arguments of QEMU
 
 mebibytes() {
@@ -26,12 +31,12 @@ mebibytes() {
 	esac
 }
 
-# qemu_topology NAME: reads the scenario; sets topology.
+# qemu_topology NAME: reads the scenario; sets topology, and spare, a part of the kernel command line.
 qemu_topology() {
 	local file=${SCENARIOS:-$top/tests/scenarios}/$1 node id=0 total=0 size cpu field
 	[[ -n $1 && -f $file ]] || die "unknown scenario \"$1\"; there are: $(scenario_names | xargs)"
 	cpus=1 mem=1G nodes=() cpu_model=qemu64,+pdpe1gb prealloc=off config=bench run=hugestate
-	min_tests=0 splat='' base_fault='' qemu=()
+	min_tests=0 splat='' base_fault='' full='' scraps=0 slack=0 qemu=()
 	# shellcheck source=/dev/null
 	. "$file"
 	# A socket a CPU: the kernel warns of one that spans nodes.
@@ -57,6 +62,11 @@ qemu_topology() {
 		topology+=(-numa "node,nodeid=$id$cpu${size:+,memdev=ram$id}")
 		id=$((id + 1))
 	done
+	spare=''
+	for ((id = 0; id < scraps; id++)); do
+		spare+="${spare:+,}4K\$$((128 + 2 * id))M"
+	done
+	spare="${spare:+transparent_hugepage=never memmap=$spare}"
 	topology+=(-m "${total}M" ${qemu[@]+"${qemu[@]}"})
 }
 
@@ -68,6 +78,11 @@ scenario_names() {
 boot_lines() {
 	local file=${SCENARIOS:-$top/tests/scenarios}/$1.boot
 	if [[ -f $file ]]; then sed -e 's/[[:space:]]*#.*//' -e '/^$/d' "$file"; else echo; fi
+}
+
+# expected NAME N: what must be so after the boot with the Nth command line.
+expected() {
+	sed -n -e "/^[0-9]/!p" -e "s/^$2: //p" "${SCENARIOS:-$top/tests/scenarios}/$1.expect"
 }
 
 # qemu_command ACCEL KERNEL INITRD CMDLINE: sets command. A panic ends QEMU (-no-reboot). no_timer_check:

@@ -359,3 +359,40 @@ t_bench_report_reads_logs() {
 	grep -qx $'padata-nodes.traced\t%\t2\t-\t9.25\t-\t-\t-\t-\t0.0' "$scratch/bench.tsv"
 	grep -qx 'padata-nodes: no "guest padata-nodes.traced" in a base boot' "$scratch/err"
 }
+
+# judged PATTERN ARG...: the judge refuses the good log with these, saying so.
+judged() { fails "$1" s judge "${@:2}" "$top/tests/selftest/good.log"; }
+
+# What the judge says goes to its output, which "fails" reads too.
+t_judge_state() {
+	local good=$top/tests/selftest/good.log state='state: node0 2048kB nr=4 free=4 surplus=0'
+	echo "$state" >"$scratch/state"
+	s judge --state "$scratch/state" --same-state "$good" "$good"
+	echo "${state/=4/>=4}" | cut -d' ' -f1-4 >"$scratch/state"
+	s judge --state "$scratch/state" "$good"
+	echo 'state: node0 2048kB nr>=5' >"$scratch/state"
+	judged 'state: missing: .*nr>=5' --state "$scratch/state"
+	echo "! $state" >"$scratch/state"
+	judged 'state: must not be' --state "$scratch/state"
+	sed 's/nr=4/nr=3/' "$good" >"$scratch/other.log"
+	judged 'state: differs: .*nr=4 .*, not .*nr=3' --same-state "$scratch/other.log"
+	sed "s/^state:.*/&\n&/" "$good" >"$scratch/other.log"
+	judged 'state: differs: nothing, not' --same-state "$scratch/other.log"
+	fails 'state: differs: .*, not nothing' s judge --same-state "$good" "$scratch/other.log"
+	sed 's/=4/=104/g' "$good" >"$scratch/short.log"
+	echo 'state: HugeTLB: allocating 999 of page size 2.00 MiB failed.  Only allocated 104 hugepages.' >>"$scratch/short.log"
+	sed 's/104/106/g' "$scratch/short.log" >"$scratch/other.log"
+	s judge --same-state "$scratch/other.log" --slack 2 "$scratch/short.log"
+	fails 'state: differs' s judge --same-state "$scratch/other.log" --slack 1 "$scratch/short.log"
+	sed 's/nr=4/nr=5/' "$good" >"$scratch/other.log"
+	judged 'state: differs' --same-state "$scratch/other.log" --slack 2
+	grep -v ^state: "$good" >"$scratch/other.log"
+	fails 'state: none to compare' s judge --same-state "$scratch/other.log" "$scratch/other.log"
+}
+
+t_expected_of_a_boot() {
+	. "$top/scripts/lib/qemu.sh"
+	printf '%s\n' 'state: a' '2: state: b' '12: state: c' >"$scratch/x.expect"
+	[[ "$(SCENARIOS=$scratch expected x 2)" == $'state: a\nstate: b' ]]
+	[[ "$(SCENARIOS=$scratch expected x 1)" == 'state: a' ]]
+}

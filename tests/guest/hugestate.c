@@ -6,17 +6,23 @@
  *	state: total 2048kB nr=1024 free=1024 resv=0 surplus=0
  *	state: HugeTLB: allocating 4000 of page size 2.00 MiB failed. ...
  *
- * the last for each HugeTLB warning in the kernel's log. Sizes and nodes are in
- * rising order, whatever order the kernel made them in.
+ * the last for each message of hugetlb in the kernel's log but the one that tells a
+ * time. Sizes and nodes are in rising order, whatever order the kernel made them in.
+ * Fails where a warning of too few pages and the pool do not agree.
+ *
+ * "hugestate empty" gives all free pages back first, and leaves the messages out.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "lib/huge.h"
 
 #define POOLS		"/sys/kernel/mm/hugepages"
 #define NODES		"/sys/devices/system/node"
@@ -63,44 +69,89 @@ static int numbers(const char *dir, const char *format, long *out, int max)
 	return n;
 }
 
-static void print_warnings(void)
+/* What hugetlb says of itself, and any warning that names it. */
+static bool wanted(int level, const char *msg)
+{
+	if (!strncasecmp(msg, "hugetlb", 7))
+		return !strstr(msg, "allocation took");
+	return level <= KERN_WARNING && strcasestr(msg, "hugetlb");
+}
+
+/*
+ * "allocating 4000 of page size 2.00 MiB failed node0.  Only allocated 1234 hugepages.":
+ * that many must be there, on the node or in all.
+ */
+static int check_shortage(const char *msg)
+{
+	const char *failed = strstr(msg, "failed");
+	char unit[4], dir[128] = POOLS;
+	long size, nid, got, nr;
+
+	if (!failed || sscanf(msg, "HugeTLB: allocating %*d of page size %ld.%*d %3s", &size,
+			      unit) != 2)
+		return 0;
+	if (sscanf(failed, "failed node%ld. Only allocated %ld", &nid, &got) == 2)
+		snprintf(dir, sizeof(dir), NODES "/node%ld/hugepages", nid);
+	else if (sscanf(failed, "failed. Only allocated %ld", &got) != 1)
+		return 0;
+	nr = leaf(dir, size << (*unit == 'G' ? 20 : 10), "nr_hugepages");
+	if (nr == got)
+		return 0;
+	printf("there are %ld pages: %s\n", nr, msg);
+	return 1;
+}
+
+static int print_messages(void)
 {
 	char rec[8192], *msg, *nl;
 	ssize_t n;
-	int fd;
+	int fd, rc = 0;
 
 	fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK);
 	if (fd < 0) {
 		fprintf(stderr, "open(/dev/kmsg): %s\n", strerror(errno));
-		return;
+		return 1;
 	}
 	/* EPIPE: records were lost before they could be read; go on with the next. */
 	while ((n = read(fd, rec, sizeof(rec) - 1)) > 0 || (n < 0 && errno == EPIPE)) {
 		if (n < 0)
 			continue;
 		rec[n] = '\0';
-		if ((atoi(rec) & 7) > KERN_WARNING)
-			continue;
 		msg = strchr(rec, ';');
-		if (!msg || !strcasestr(msg, "hugetlb"))
+		if (!msg || !wanted(atoi(rec) & 7, msg + 1))
 			continue;
 		nl = strchr(msg, '\n');
 		if (nl)
 			*nl = '\0';
 		printf("state: %s\n", msg + 1);
+		rc |= check_shortage(msg + 1);
 	}
 	close(fd);
+	return rc;
 }
 
-int main(void)
+/* Give all free pages of a size back. */
+static void empty_pool(long kb)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), POOLS "/hugepages-%ldkB/nr_hugepages", kb);
+	if (!write_str(path, "0"))
+		fprintf(stderr, "write(%s, 0): %s\n", path, strerror(errno));
+}
+
+int main(int argc, char **argv)
 {
 	long sizes[16], nids[1024];
+	bool empty = argc > 1 && !strcmp(argv[1], "empty");
 	char dir[128];
 	int s, i, nr_sizes, nr_nids;
 
 	nr_sizes = numbers(POOLS, "hugepages-%ldkB", sizes, 16);
 	nr_nids = numbers(NODES, "node%ld", nids, 1024);
 	for (s = 0; s < nr_sizes; s++) {
+		if (empty)
+			empty_pool(sizes[s]);
 		for (i = 0; i < nr_nids; i++) {
 			snprintf(dir, sizeof(dir), NODES "/node%ld/hugepages", nids[i]);
 			if (leaf(dir, sizes[s], "nr_hugepages") < 0)
@@ -116,6 +167,5 @@ int main(void)
 		       leaf(POOLS, sizes[s], "resv_hugepages"),
 		       leaf(POOLS, sizes[s], "surplus_hugepages"));
 	}
-	print_warnings();
-	return 0;
+	return empty ? 0 : print_messages();
 }
