@@ -1,0 +1,1 @@
+nr_cpus=1 reset_devices hugepages=512
