@@ -107,7 +107,6 @@ body ~ splat {
 	states[$0] = 1
 	ordered[++nstates] = $0
 }
-/^state: HugeTLB: allocating .* 2.00 MiB failed.*Only allocated/ { short = 1 }
 
 # "state: total 2048kB nr>=100" is there as "state: total 2048kB nr=123 ..." too.
 function has_state(line,    at, s) {
@@ -120,13 +119,10 @@ function has_state(line,    at, s) {
 	return 0
 }
 
-# Two lines are alike if they are the same or, where a pool of 2M pages took all there was, if numbers from 100 on
-# (of pages, not of nodes) are at most slack apart.
+# Two lines are alike if they are the same, or if numbers from 100 on (of pages, not of nodes) are at most slack apart.
 function alike(a, b,    x, y, i, n) {
 	if (a == b)
 		return 1
-	if (!short)
-		return 0
 	n = split(a, x, /[^0-9]+/)
 	split(b, y, /[^0-9]+/)
 	gsub(/[0-9]+/, "#", a)

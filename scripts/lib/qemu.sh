@@ -19,7 +19,8 @@
 #   base_fault="..."           why the base cannot pass: scripts/test boots the patched kernel alone
 #   scraps=32                  blocks of 2M that have a page missing, so that a pool which takes all memory leaves
 #                              these to user space; from 128M on, in node 0
-#   slack=8                    how many pages base and patched kernel may differ by where there are too few
+#   slack=8                    how many pages base and patched kernel may differ by on a node with 100 or more,
+#                              where nodes are full
 #   full=yes                   scripts/test boots it with FULL=1 alone
 #   qemu=(...)                 any other arguments of QEMU
 
