@@ -482,6 +482,6 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	size = argc > 1 ? argv[1] : "2M";
-	return huge_test_main(size, 6, tests,
-			      ARRAY_SIZE(tests) - (strcmp(size, "2M") ? TESTS_2M : 0));
+	return huge_test_main(size, 6, tests, ARRAY_SIZE(tests),
+			      ARRAY_SIZE(tests) - TESTS_2M);
 }

@@ -634,6 +634,7 @@ int main(int argc, char **argv)
 	const char *size = argc > 1 ? argv[1] : "2M";
 
 	if (!strcmp(size, "1G"))
-		return huge_test_main(size, 0, gigantic_tests, ARRAY_SIZE(gigantic_tests));
-	return huge_test_main(size, 2, tests, ARRAY_SIZE(tests));
+		return huge_test_main(size, 0, gigantic_tests, ARRAY_SIZE(gigantic_tests),
+				      ARRAY_SIZE(gigantic_tests));
+	return huge_test_main(size, 2, tests, ARRAY_SIZE(tests), 0);
 }
