@@ -1,0 +1,1 @@
+hugetlb_free_vmemmap=on hugepages=3001
