@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Time of fallocate(2) on a new hugetlbfs file.
- * Usage: bench-fallocate NAME SIZE_MIB [2M|1G]
+ * Usage: bench-fallocate NAME SIZE_MIB [2M|1G [pinned|single]]
  *
  * NAME: one process allocates the whole size. NAME.limit: one process a CPU,
  * pinned, each a file of its own with its part of the size, until the slowest is
  * done. NAME.cpu: busy time of the whole machine during the first of the two.
  * The pool must have the pages; it is emptied between passes by closing files.
+ *
+ * pinned: the process may use one CPU alone, and there is no limit.
+ * single: one page at a time, until the size is there, each in a file of its own.
+ * NAME is the median in us, which is the time of a thousand in ms.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
 
 #include "bench.h"
 #include "lib/huge.h"
+
+#define SINGLE_MAX	1000
 
 static off_t part_size(int cpu, int nr_cpus, off_t size)
 {
@@ -33,16 +39,63 @@ static int alloc_part(int cpu, int nr_cpus, void *arg)
 	return 0;	/* the file goes with the process, after the clock has stopped */
 }
 
+static double fallocate_ms(int fd, off_t size)
+{
+	double start = bench_ms();
+
+	if (fallocate(fd, 0, 0, size))
+		bench_die("fallocate");
+	return bench_ms() - start;
+}
+
+static void single(const char *name, off_t size)
+{
+	double us[SINGLE_MAX];
+	int i, fd, nr = size / hsize;
+
+	if (nr > SINGLE_MAX)
+		nr = SINGLE_MAX;
+	for (i = 0; i < nr; i++) {
+		fd = huge_file();
+		us[i] = fallocate_ms(fd, hsize) * 1000;
+		close(fd);
+	}
+	bench_print(name, "", bench_median(us, nr), "us");
+}
+
+static void whole(const char *name, off_t size, bool pinned)
+{
+	double wall, cpu, split = 0;
+	int fd = huge_file();
+
+	cpu = bench_cpu_ms();
+	wall = fallocate_ms(fd, size);
+	cpu = bench_cpu_ms() - cpu;
+	close(fd);
+	if (!pinned) {
+		split = bench_split_ms(alloc_part, &size);
+		if (split < 0)
+			exit(1);
+	}
+	if (!name)
+		return;
+	bench_print(name, "", wall, "ms");
+	bench_print(name, ".cpu", cpu, "ms");
+	if (!pinned)
+		bench_print(name, ".limit", split, "ms");
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
-	double wall, cpu, split;
+	const char *mode = argc > 4 ? argv[4] : "";
+	bool pinned = !strcmp(mode, "pinned");
 	struct pool pool;
 	off_t size;
-	int pass, fd;
+	int pass;
 
-	if (argc < 3 || argc > 4) {
-		fprintf(stderr, "usage: bench-fallocate NAME SIZE_MIB [2M|1G]\n");
+	if (argc < 3 || argc > 5 || (*mode && !pinned && strcmp(mode, "single"))) {
+		fprintf(stderr, "usage: bench-fallocate NAME SIZE_MIB [2M|1G [pinned|single]]\n");
 		return 2;
 	}
 	size = atoll(argv[2]) << 20;
@@ -53,24 +106,14 @@ int main(int argc, char **argv)
 			(long)(size / hsize));
 		return 1;
 	}
+	if (pinned)
+		bench_pin(0);
 
 	for (pass = -1; pass < PASSES; pass++) {
-		fd = huge_file();
-		cpu = bench_cpu_ms();
-		wall = bench_ms();
-		if (fallocate(fd, 0, 0, size))
-			bench_die("fallocate");
-		wall = bench_ms() - wall;
-		cpu = bench_cpu_ms() - cpu;
-		close(fd);
-		split = bench_split_ms(alloc_part, &size);
-		if (split < 0)
-			return 1;
-		if (pass < 0)
-			continue;
-		bench_print(name, "", wall, "ms");
-		bench_print(name, ".cpu", cpu, "ms");
-		bench_print(name, ".limit", split, "ms");
+		if (!strcmp(mode, "single"))
+			single(name, size);
+		else
+			whole(pass < 0 ? NULL : name, size, pinned);
 	}
 	return 0;
 }

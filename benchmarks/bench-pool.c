@@ -99,13 +99,6 @@ static void bench_large(const char *name, struct pool_case *c)
 	}
 }
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* With the file open and the number written out, so that little is timed but the growing. */
 static double grow_us(int fd, long pages)
 {
@@ -131,9 +124,8 @@ static void bench_single(const char *name, struct pool_case *c)
 			us[i] = grow_us(fd, i + 1);
 		expect_free(c->pages, name);
 		set_pool(c, 0);
-		qsort(us, c->pages, sizeof(*us), compare);
 		if (pass >= 0)
-			bench_print(name, "", us[c->pages / 2], "us");
+			bench_print(name, "", bench_median(us, c->pages), "us");
 	}
 	free(us);
 }

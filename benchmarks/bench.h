@@ -63,6 +63,20 @@ static inline void bench_print(const char *name, const char *suffix, double valu
 	fflush(stdout);
 }
 
+static inline int bench_compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The median of @nr values, which are sorted by that. */
+static inline double bench_median(double *v, int nr)
+{
+	qsort(v, nr, sizeof(*v), bench_compare);
+	return v[nr / 2];
+}
+
 static inline void bench_pin(int cpu)
 {
 	cpu_set_t set;
