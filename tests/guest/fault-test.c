@@ -102,28 +102,34 @@ static void fill(char *map, long pages, unsigned int seed)
 static void expect_words(const char *when, const char *map, long pages, unsigned int seed,
 			 uint64_t mark)
 {
-	size_t offset, w, touched;
 	const uint64_t *p;
-	uint64_t want;
+	size_t offset, w;
 	long i;
 
 	for (i = 0; i < pages; i++)
 		CHECK(*(uint64_t *)(map + touch_offset(i)) == mark,
 		      "%s: page %ld: not %#lx where it was touched", when, i, (long)mark);
-	for (offset = 0; offset < pages * hsize; offset += SUB) {
-		p = (const uint64_t *)(map + offset);
-		touched = touch_offset(offset / hsize);
-		if (!looked_at(offset))
-			continue;
-		for (w = 0; w < WORDS; w += word_step()) {
-			want = word(seed, offset + 8 * w);
-			if (p[w] == want || offset + 8 * w == touched)
+	for (i = 0; i < pages; i++) {
+		long bad = 0, first = 0, last = 0;
+		uint64_t got = 0;
+
+		for (offset = i * hsize; offset < (i + 1) * hsize; offset += SUB) {
+			p = (const uint64_t *)(map + offset);
+			if (!looked_at(offset))
 				continue;
-			CHECK(false, "%s: page %ld, subpage %ld: %#lx, %#lx expected", when,
-			      (long)(offset / hsize), (long)(offset % hsize / SUB), (long)p[w],
-			      (long)want);
-			break;
+			for (w = 0; w < WORDS; w += word_step()) {
+				if (p[w] == word(seed, offset + 8 * w) ||
+				    offset + 8 * w == touch_offset(i))
+					continue;
+				last = offset % hsize / SUB;
+				if (bad++)
+					continue;
+				first = last;
+				got = p[w];
+			}
 		}
+		CHECK(!bad, "%s: page %ld: %ld words are wrong, the first (%#lx) in subpage %ld, the last in %ld",
+		      when, i, bad, (long)got, first, last);
 	}
 }
 
