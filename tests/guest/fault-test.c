@@ -98,6 +98,17 @@ static void fill(char *map, long pages, unsigned int seed)
 	}
 }
 
+/*
+ * What a child sees may be wrong on the unpatched kernel, which has no such
+ * parameter of padata.
+ */
+static bool lost_on_fork;
+
+static void forked(void)
+{
+	lost_on_fork = large() && access("/sys/module/padata/parameters/max_threads", F_OK);
+}
+
 /* Each page holds @seed, but @mark where it was touched. */
 static void expect_words(const char *when, const char *map, long pages, unsigned int seed,
 			 uint64_t mark)
@@ -128,8 +139,11 @@ static void expect_words(const char *when, const char *map, long pages, unsigned
 				got = p[w];
 			}
 		}
-		CHECK(!bad, "%s: page %ld: %ld words are wrong, the first (%#lx) in subpage %ld, the last in %ld",
-		      when, i, bad, (long)got, first, last);
+		if (lost_on_fork)
+			KNOWN(!bad, "after fork(2) a child of the unpatched kernel may see zeroes in pages of 1G");
+		else
+			CHECK(!bad, "%s: page %ld: %ld words are wrong, the first (%#lx) in subpage %ld, the last in %ld",
+			      when, i, bad, (long)got, first, last);
 	}
 }
 
@@ -273,6 +287,25 @@ static void reap(pid_t pid)
 	CHECK(WIFEXITED(status) && !WEXITSTATUS(status), "child: status %#x", status);
 }
 
+/*
+ * Free small pages that were part of a file. What this leaves in their struct pages
+ * must not matter to those who use them next, such as page tables.
+ */
+static void free_file_pages(void)
+{
+	size_t i, len = 32UL << 20;
+	int fd = memfd_create("small", 0);
+	char *map;
+
+	NEED(fd >= 0 && !ftruncate(fd, len), "memfd: %s", strerror(errno));
+	map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	NEED(map != MAP_FAILED, "mmap: %s", strerror(errno));
+	for (i = 0; i < len; i += SUB)
+		map[i] = 1;
+	munmap(map, len);
+	close(fd);
+}
+
 /* A child writes to its parent's anonymous pages; each sees its own afterwards. */
 static void check_cow_child(void)
 {
@@ -282,9 +315,11 @@ static void check_cow_child(void)
 
 	fill(map, COW_PAGES, 2);
 	touch(map, COW_PAGES, 5);
+	free_file_pages();
 	pid = fork();
 	NEED(pid >= 0, "fork: %s", strerror(errno));
 	if (!pid) {
+		forked();
 		touch(map, COW_PAGES, 7);
 		expect_pool("copied", 2 * COW_PAGES, 0);
 		expect_words("copy", map, COW_PAGES, 2, 7);
@@ -320,6 +355,7 @@ static void t_cow_parent(void)
 	pid = fork();
 	NEED(pid >= 0, "fork: %s", strerror(errno));
 	if (!pid) {
+		forked();
 		NEED(read(done[0], &c, 1) == 1, "read(pipe): %s", strerror(errno));
 		expect_words("source", map, COW_PAGES, 2, 5);
 		ktap_end_test();
