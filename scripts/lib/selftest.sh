@@ -27,7 +27,7 @@ fake_kernel() {
 	printf 'VERSION = %s\nPATCHLEVEL = %s\nSUBLEVEL = %s\n' "${v%%.*}" "$(cut -d. -f2 <<<"$v")" "${v##*.}" >"$1/Makefile"
 	printf '%s\n' 'mrproper:' $'\trm -f built.o' 'tinyconfig:' $'\techo CONFIG_A=y >$(O)/.config' \
 		'olddefconfig:' $'\tsed -i /DROPPED/d $(O)/.config' >>"$1/Makefile"
-	touch "$1/Kbuild" "$1/MAINTAINERS"
+	touch "$1/Kbuild" "$1/Kconfig" "$1/MAINTAINERS"
 	seq 1 30 >"$1/mm/hugetlb.c"
 	seq 1 30 >"$1/kernel/padata.c"
 }
@@ -310,6 +310,7 @@ t_configure_names_dropped_options() {
 	fake_stack
 	mkdir "$scratch/fragments"
 	export FRAGMENTS=$scratch/fragments
+	touch "$FRAGMENTS/Kconfig.stack"
 	echo 'x one' >"$FRAGMENTS/configs"
 	echo '*: CONFIG_A=y' >"$FRAGMENTS/expect.config"
 	echo 'CONFIG_B=y' >"$FRAGMENTS/one.config"
