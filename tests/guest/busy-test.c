@@ -59,6 +59,15 @@ static void start_loop(int cpu, int priority, int rest_us)
 	}
 }
 
+/* One on each CPU from @first on. */
+static void start_loops(int first, int priority, int rest_us)
+{
+	int cpu;
+
+	for (cpu = first; cpu < nr_cpus; cpu++)
+		start_loop(cpu, priority, rest_us);
+}
+
 static void stop_loops(void)
 {
 	while (nr_loops)
@@ -125,51 +134,38 @@ static void compare(void)
 
 static void t_nice(void)
 {
-	int cpu;
-
-	for (cpu = 0; cpu < nr_cpus; cpu++)
-		start_loop(cpu, 0, 0);
+	start_loops(0, 0, 0);
 	compare();
 }
 
 /* On all CPUs but the caller's, without end: helpers do not run at all. */
 static void t_fifo(void)
 {
-	int cpu;
-
-	for (cpu = 1; cpu < nr_cpus; cpu++)
-		start_loop(cpu, 1, 0);
+	start_loops(1, 1, 0);
 	compare();
 }
 
 /* The same with rests: helpers start, and lose their CPU in the middle of a page. */
 static void t_fifo_rests(void)
 {
-	int cpu;
-
-	for (cpu = 1; cpu < nr_cpus; cpu++)
-		start_loop(cpu, 1, 5000);
+	start_loops(1, 1, 5000);
 	compare();
 }
 
 /* On every CPU, and the caller above them: it runs, its helpers do not. */
 static void t_fifo_caller(void)
 {
-	int cpu;
-
 	set_fifo(2);
-	for (cpu = 0; cpu < nr_cpus; cpu++)
-		start_loop(cpu, 1, 0);
+	start_loops(0, 1, 0);
 	compare();
 }
 
 /* On every CPU, and the caller below them: it gets what they leave, and ends. */
 static void t_fifo_all(void)
 {
-	int cpu, fd = huge_file();
+	int fd = huge_file();
 
-	for (cpu = 0; cpu < nr_cpus; cpu++)
-		start_loop(cpu, 1, 15000);
+	start_loops(0, 1, 15000);
 	ktap_diag("%lld us", fill_once(fd, true));
 	stop_loops();
 }

@@ -55,14 +55,10 @@ static void expect_charge(const char *when, const char *cgroup, long pages, long
 	      resv);
 }
 
-static void expect_pool(const char *when, int fd, long pages, long resv)
+/* The pool has @pages pages less, all of them in the file, and @resv reserved. */
+static void expect_use(const char *when, int fd, long pages, long resv)
 {
-	struct pool p;
-
-	pool_read(&p);
-	CHECK(p.free == pool_pages - pages, "%s: Free %ld, %ld expected", when, p.free,
-	      pool_pages - pages);
-	CHECK(p.resv == resv, "%s: Rsvd %ld, %ld expected", when, p.resv, resv);
+	expect_pool(when, pages, resv);
 	if (fd >= 0)
 		CHECK(file_pages(fd) == pages, "%s: file has %ld pages, %ld expected", when,
 		      file_pages(fd), pages);
@@ -96,8 +92,7 @@ static void t_caller(void)
 	char *map;
 	int fd;
 
-	cgroup_make(OTHER, "hugetlb");
-	cgroup_make(CALLER, "hugetlb");
+	enter_hugetlb();
 	cgroup_enter(OTHER);
 	fd = huge_file();
 	map = mmap(NULL, pool_pages * hsize, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
@@ -123,8 +118,7 @@ static void t_reserved(void)
 	char *map;
 	int fd;
 
-	cgroup_make(OTHER, "hugetlb");
-	cgroup_make(CALLER, "hugetlb");
+	enter_hugetlb();
 	cgroup_enter(OTHER);
 	fd = huge_file();
 	map = map_shared(fd, 2 * hsize);
@@ -151,12 +145,12 @@ static void over_limit(const char *leaf)
 	for (i = 0; i < 2; i++) {
 		expect_fill(fd, 4, -ENOSPC);
 		expect_charge("at the limit", CALLER, 2, 2);
-		expect_pool("at the limit", fd, 2, 0);
+		expect_use("at the limit", fd, 2, 0);
 	}
 	CHECK(file_size(fd) == 0, "i_size %lld, 0 expected", (long long)file_size(fd));
 	close(fd);
 	expect_charge("after unlink", CALLER, 0, 0);
-	expect_pool("after unlink", -1, 0, 0);
+	expect_use("after unlink", -1, 0, 0);
 	leave();
 }
 
@@ -176,10 +170,10 @@ static void t_max_reserved(void)
 	expect_charge("mapped", CALLER, 0, 3);
 	expect_fill(fd, 3, -ENOSPC);
 	expect_charge("at the limit", CALLER, 1, 3);
-	expect_pool("at the limit", fd, 1, 2);
+	expect_use("at the limit", fd, 1, 2);
 	set_limit("max", 3);
 	expect_fill(fd, 3, 0);
-	expect_pool("limit raised", fd, 3, 0);
+	expect_use("limit raised", fd, 3, 0);
 	munmap(map, 3 * hsize);
 	close(fd);
 	expect_charge("after unlink", CALLER, 0, 0);
@@ -215,15 +209,15 @@ static void t_max_min_size(void)
 	enter_hugetlb();
 	set_limit("max", 2);
 	fd = mount_file("min_size");
-	expect_pool("mounted", fd, 0, 4);
+	expect_use("mounted", fd, 0, 4);
 	expect_fill(fd, 4, -ENOSPC);
 	expect_charge("at the limit", CALLER, 2, 2);
-	expect_pool("at the limit", fd, 2, 2);
+	expect_use("at the limit", fd, 2, 2);
 	mount_unlink(fd);
 	expect_charge("after unlink", CALLER, 0, 0);
-	expect_pool("after unlink", -1, 0, 4);
+	expect_use("after unlink", -1, 0, 4);
 	umount(MOUNT);
-	expect_pool("unmounted", -1, 0, 0);
+	expect_use("unmounted", -1, 0, 0);
 	leave();
 }
 
@@ -320,13 +314,13 @@ static void t_memory_max(void)
 	for (i = 0; i < 2; i++) {
 		expect_fill(fd, 4, -ENOSPC);
 		expect_memory("at the limit", 2);
-		expect_pool("at the limit", fd, 2, 0);
+		expect_use("at the limit", fd, 2, 0);
 	}
 	CHECK(file_size(fd) == 0, "i_size %lld, 0 expected", (long long)file_size(fd));
 	CHECK(cgroup_read_key(CALLER, "memory.events", "oom_kill") == 0, "a task was killed");
 	close(fd);
 	expect_memory("after unlink", 0);
-	expect_pool("after unlink", -1, 0, 0);
+	expect_use("after unlink", -1, 0, 0);
 	leave_memory();
 }
 
@@ -341,11 +335,11 @@ static void t_memory_max_reserved(void)
 	map = map_shared(fd, 3 * hsize);
 	expect_fill(fd, 3, -ENOSPC);
 	expect_memory("at the limit", 1);
-	expect_pool("at the limit", fd, 1, 2);
+	expect_use("at the limit", fd, 1, 2);
 	munmap(map, 3 * hsize);
 	close(fd);
 	expect_memory("after unlink", 0);
-	expect_pool("after unlink", -1, 0, 0);
+	expect_use("after unlink", -1, 0, 0);
 	leave_memory();
 }
 
@@ -358,12 +352,12 @@ static void t_memory_max_min_size(void)
 	fd = mount_file("min_size");
 	expect_fill(fd, 4, -ENOSPC);
 	expect_memory("at the limit", 2);
-	expect_pool("at the limit", fd, 2, 2);
+	expect_use("at the limit", fd, 2, 2);
 	mount_unlink(fd);
 	expect_memory("after unlink", 0);
-	expect_pool("after unlink", -1, 0, 4);
+	expect_use("after unlink", -1, 0, 4);
 	umount(MOUNT);
-	expect_pool("unmounted", -1, 0, 0);
+	expect_use("unmounted", -1, 0, 0);
 	leave_memory();
 }
 

@@ -147,18 +147,6 @@ static void expect_words(const char *when, const char *map, long pages, unsigned
 	}
 }
 
-static void expect_pool(const char *when, long used, long resv)
-{
-	struct pool p;
-
-	pool_read(&p);
-	CHECK(p.total == pool_pages && p.surp == 0, "%s: Total %ld Surp %ld, %ld and 0 expected",
-	      when, p.total, p.surp, pool_pages);
-	CHECK(p.free == pool_pages - used, "%s: Free %ld, %ld expected", when, p.free,
-	      pool_pages - used);
-	CHECK(p.resv == resv, "%s: Rsvd %ld, %ld expected", when, p.resv, resv);
-}
-
 static char *map_pages(int fd, int flags, long pages)
 {
 	char *p = mmap(NULL, pages * hsize, PROT_READ | PROT_WRITE, flags, fd, 0);

@@ -148,6 +148,26 @@ void pool_read(struct pool *p)
 	}
 }
 
+void expect_pool(const char *when, long used, long resv)
+{
+	long free_sum = 0, i;
+	struct pool p;
+
+	pool_read(&p);
+	for (i = 0; i < nr_nodes; i++) {
+		free_sum += p.node_free[i];
+		CHECK(p.node_total[i] == pool_start.node_total[i],
+		      "%s: node%d has %ld pages, %ld expected", when, nodes[i], p.node_total[i],
+		      pool_start.node_total[i]);
+	}
+	CHECK(p.total == pool_pages, "%s: Total %ld, %ld expected", when, p.total, pool_pages);
+	CHECK(p.free == pool_pages - used, "%s: Free %ld, %ld expected", when, p.free,
+	      pool_pages - used);
+	CHECK(free_sum == p.free, "%s: nodes have %ld free, %ld expected", when, free_sum, p.free);
+	CHECK(p.resv == resv, "%s: Rsvd %ld, %ld expected", when, p.resv, resv);
+	CHECK(p.surp == 0, "%s: Surp %ld, 0 expected", when, p.surp);
+}
+
 bool pool_write_text(int nid, const char *leaf, const char *text)
 {
 	char path[160];

@@ -41,6 +41,8 @@ int huge_test_main(const char *size, long per_node, const struct ktap_test *test
 		   int nr_1g);
 extern struct pool pool_start;	/* before each test; all pages are free */
 extern long pool_pages;		/* how many */
+/* The pool is as it was at the start, with @used fewer pages free, and @resv reserved. */
+void expect_pool(const char *when, long used, long resv);
 
 /*
  * Fill every free page with non-zero data and give them back: so much of it that
