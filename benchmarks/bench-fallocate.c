@@ -5,7 +5,7 @@
  *
  * NAME: one process allocates the whole size. NAME.limit: one process a CPU,
  * pinned, each a file of its own with its part of the size, until the slowest is
- * done. NAME.cpu: busy time of the whole machine during the first of the two.
+ * done. NAME.cpu: CPU time of the whole machine during the first of the two.
  * The pool must have the pages; it is emptied between passes by closing files.
  *
  * pinned: the process may use one CPU alone, and there is no limit.
@@ -68,9 +68,9 @@ static void whole(const char *name, off_t size, bool pinned)
 	double wall, cpu, split = 0;
 	int fd = huge_file();
 
-	cpu = bench_cpu_ms();
+	cpu = bench_cpu_begin();
 	wall = fallocate_ms(fd, size);
-	cpu = bench_cpu_ms() - cpu;
+	cpu = bench_cpu_since(cpu);
 	close(fd);
 	if (!pinned) {
 		split = bench_split_ms(alloc_part, &size);

@@ -12,7 +12,7 @@
  * the same clearing or copying, and no page has to wait for another CPU.
  * NAME.peer (fault alone): as NAME.limit, but by threads of one process that use
  * MADV_POPULATE_WRITE, as users prefault today.
- * NAME.cpu, NAME.private.cpu: busy time of the whole machine.
+ * NAME.cpu, NAME.private.cpu: CPU time of the whole machine.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -139,11 +139,11 @@ static void fault_pass(const char *name, bool counts)
 
 	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		p = map_pages(hsize, kinds[i].flags);
-		cpu = bench_cpu_ms();
+		cpu = bench_cpu_begin();
 		wall = bench_ms();
 		touch(p, len, hsize);
 		wall = bench_ms() - wall;
-		cpu = bench_cpu_ms() - cpu;
+		cpu = bench_cpu_since(cpu);
 		munmap(p, len);
 		print(counts, name, kinds[i].wall, wall);
 		print(counts, name, kinds[i].cpu, cpu);
@@ -175,11 +175,11 @@ static void cow_pass(const char *name, bool counts)
 	case -1:
 		bench_die("fork");
 	case 0:
-		cpu = bench_cpu_ms();
+		cpu = bench_cpu_begin();
 		wall = bench_ms();
 		touch(p, len, hsize);
 		t->wall = bench_ms() - wall;
-		t->cpu = bench_cpu_ms() - cpu;
+		t->cpu = bench_cpu_since(cpu);
 		_exit(0);
 	}
 	/* Without a page for the copy the child dies of a SIGBUS and leaves no time. */

@@ -5,7 +5,7 @@
  *
  * NAME: a write to nr_hugepages that grows an empty pool to PAGES pages, on all
  * nodes in turn (all), the same through the file that goes by the memory policy
- * (mempolicy), or on the first node (node). NAME.cpu: busy time of the whole
+ * (mempolicy), or on the first node (node). NAME.cpu: CPU time of the whole
  * machine meanwhile. Shrinking again is not timed.
  *
  * NAME.limit: those who write nr_hugepages wait for each other, but those who
@@ -79,11 +79,11 @@ static void bench_large(const char *name, struct pool_case *c)
 	int pass;
 
 	for (pass = -1; pass < PASSES; pass++) {
-		cpu = bench_cpu_ms();
+		cpu = bench_cpu_begin();
 		wall = bench_ms();
 		set_pool(c, c->pages);
 		wall = bench_ms() - wall;
-		cpu = bench_cpu_ms() - cpu;
+		cpu = bench_cpu_since(cpu);
 		expect_free(c->pages, name);
 		set_pool(c, 0);
 		split = limit_ms(c);

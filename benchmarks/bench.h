@@ -12,6 +12,7 @@
 #ifndef BENCH_H
 #define BENCH_H
 
+#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -40,21 +41,64 @@ static inline double bench_ms(void)
 }
 
 /*
- * Busy milliseconds of all CPUs since boot, helpers in kernel threads included:
- * everything in /proc/stat but idle and iowait. Counted in ticks of 10 ms.
+ * CPU time of all tasks but this process, helpers in kernel threads included, in
+ * milliseconds. The kernel counts it in nanoseconds.
  */
-static inline double bench_cpu_ms(void)
+static inline double bench_others_ms(void)
 {
-	unsigned long long v[8] = { 0 };
-	FILE *f = fopen("/proc/stat", "r");
+	const char key[] = "se.sum_exec_runtime";
+	struct dirent *entry;
+	double sum = 0, ms;
+	char line[256];
+	DIR *dir = opendir("/proc");
+	FILE *f;
 
-	if (!f)
-		bench_die("fopen(/proc/stat)");
-	if (fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2], &v[3],
-		   &v[4], &v[5], &v[6], &v[7]) < 4)
-		bench_die("fscanf(/proc/stat)");
-	fclose(f);
-	return (v[0] + v[1] + v[2] + v[5] + v[6] + v[7]) * 1e3 / sysconf(_SC_CLK_TCK);
+	if (!dir)
+		bench_die("opendir(/proc)");
+	while ((entry = readdir(dir))) {
+		int pid = atoi(entry->d_name);
+
+		if (pid <= 0 || pid == getpid())
+			continue;
+		snprintf(line, sizeof(line), "/proc/%d/sched", pid);
+		f = fopen(line, "r");
+		if (!f)
+			continue;	/* has ended */
+		while (fgets(line, sizeof(line), f)) {
+			if (!strncmp(line, key, sizeof(key) - 1) &&
+			    sscanf(line + sizeof(key) - 1, " : %lf", &ms) == 1)
+				sum += ms;
+		}
+		fclose(f);
+	}
+	closedir(dir);
+	return sum;
+}
+
+static inline double bench_own_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return ts.tv_sec * 1e3 + ts.tv_nsec / 1e6;
+}
+
+/*
+ * CPU time of the whole machine between these two calls, which is
+ * bench_cpu_since(bench_cpu_begin()). Neither counts itself.
+ */
+static inline double bench_cpu_begin(void)
+{
+	double others = bench_others_ms();
+
+	return others + bench_own_ms();
+}
+
+static inline double bench_cpu_since(double begin)
+{
+	double own = bench_own_ms();
+
+	return own + bench_others_ms() - begin;
 }
 
 static inline void bench_print(const char *name, const char *suffix, double value, const char *unit)

@@ -168,7 +168,7 @@ commands() {
 	done
 }
 
-# Every value that a program in the guest or the kernel printed, CPU time for one, as a table.
+# Every value that a program in the guest or the kernel printed, as a table.
 printed_values() {
 	local log from metric
 	for log in "$1"/*.base.*.log "$1"/*.patched.*.log; do
