@@ -513,7 +513,7 @@ static const struct probe probes[] __initconst = {
 	{ "busy", run_busy, even_chunk, 200000, 20, 1, 7 },
 	{ "fifo", run_fifo, even_chunk, 100000, 20, 1, 9 },
 	{ "fifo-long", run_fifo, even_chunk, 1200000, 20, 1, 3 },
-	{ "nodes", run_nodes, node_chunk, 400000, 80, 3, 2 },
+	{ "nodes", run_nodes, node_chunk, 100000, 80, 15, 2 },
 };
 
 static char wanted[16] __initdata;
