@@ -63,6 +63,11 @@ function result(s, d, text, good,    i) {
 	body = substr(text, d + 1)
 }
 
+# The panic that is wanted, and what the kernel says of it until the next one starts.
+crash != "" && !crashed && body ~ /^Kernel panic - not syncing/ && index(body, crash) { crashed = dying = 1 }
+dying && body ~ /^Linux version / { dying = running = 0 }
+dying && !/^boot: / { next }
+
 index(text, end) == 1 { ended = 1 }
 body ~ /^Kernel panic - not syncing/ && !ended { panic = body }
 /^boot: time limit/ { limit = $0 }
@@ -157,6 +162,8 @@ END {
 		fault("hang: " substr(limit, 7) (running ? ", in " program : ""))
 	else if (!ended)
 		fault("truncated: the log ends before \"" end "\"" (running ? ", in " program : ""))
+	if (crash != "" && !crashed)
+		fault("panic: missing: " crash)
 	close_blocks("user", 0)
 	close_blocks("kernel", 0)
 	if (want != "" && !wanted)

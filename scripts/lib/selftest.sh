@@ -390,6 +390,33 @@ t_judge_state() {
 	fails 'state: none to compare' s judge --same-state "$scratch/other.log" "$scratch/other.log"
 }
 
+# A kernel that panics as wanted, and a second one, which is judged: crashed TEXT... are its last lines.
+crashed() {
+	printf '%s\n' '[    0.000000] Linux version 7.3.4' 'guest: start demo-test' \
+		'[    1.200000] Kernel panic - not syncing: wanted crash' '[    1.200001] Call Trace:' \
+		'[    0.000000] Linux version 7.3.4' "$@" >"$scratch/crash.log"
+}
+
+t_judge_panic() {
+	crashed 'guest: start demo-test' 'guest: done demo-test status=0' 'guest: end'
+	s judge --panic 'wanted crash' "$scratch/crash.log"
+	fails 'panic: missing: other crash' s judge --panic 'other crash' "$scratch/crash.log"
+	judged 'panic: missing: wanted crash' --panic 'wanted crash'
+	fails '^panic: Kernel panic - not syncing: wanted' s judge "$scratch/crash.log"
+	crashed 'guest: start demo-test' 'guest: done demo-test status=1' 'guest: end'
+	fails 'failed: demo-test: status 1' s judge --panic 'wanted crash' "$scratch/crash.log"
+	crashed '[    0.500000] WARNING: mm/hugetlb.c:1 at hugetlb_init' 'guest: end'
+	fails 'splat: WARNING' s judge --panic 'wanted crash' "$scratch/crash.log"
+	crashed '[    0.500000] Kernel panic - not syncing: wanted crash'
+	fails '^panic: Kernel panic' s judge --panic 'wanted crash' "$scratch/crash.log"
+	crashed 'boot: time limit of 60 s'
+	fails 'hang: time limit' s judge --panic 'wanted crash' "$scratch/crash.log"
+	sed -i '/Call Trace/q' "$scratch/crash.log"
+	fails 'truncated: .*, in demo-test' s judge --panic 'wanted crash' "$scratch/crash.log"
+	echo 'boot: time limit of 60 s' >>"$scratch/crash.log"
+	fails 'hang: time limit of 60 s, in demo-test' s judge --panic 'wanted crash' "$scratch/crash.log"
+}
+
 t_expected_of_a_boot() {
 	. "$top/scripts/lib/qemu.sh"
 	printf '%s\n' 'state: a' '2: state: b' '12: state: c' >"$scratch/x.expect"
