@@ -16,6 +16,8 @@
 #   run=hugestate              the programs that run in it
 #   min_tests=0                how many tests must have run, in guest programs and KUnit suites together
 #   splat="..."                what the kernel must complain of (for testing that it does)
+#   panic="..."                with what the kernel must panic; what is judged is the kernel that kexec starts then
+#   kernel_inside=yes          the kernel is also a file in the guest, /kernel
 #   base_fault="..."           why the base cannot pass: scripts/test boots the patched kernel alone
 #   scraps=32                  blocks of 2M that have a page missing, so that a pool which takes all memory leaves
 #                              these to user space; from 128M on, in node 0
@@ -37,7 +39,7 @@ qemu_topology() {
 	local file=${SCENARIOS:-$top/tests/scenarios}/$1 node id=0 total=0 size cpu field
 	[[ -n $1 && -f $file ]] || die "unknown scenario \"$1\"; there are: $(scenario_names | xargs)"
 	cpus=1 mem=1G nodes=() cpu_model=qemu64,+pdpe1gb prealloc=off config=bench run=hugestate
-	min_tests=0 splat='' base_fault='' full='' scraps=0 slack=0 qemu=()
+	min_tests=0 splat='' panic='' kernel_inside='' base_fault='' full='' scraps=0 slack=0 qemu=()
 	# shellcheck source=/dev/null
 	. "$file"
 	# A socket a CPU: the kernel warns of one that spans nodes.

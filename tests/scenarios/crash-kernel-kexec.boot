@@ -1,0 +1,1 @@
+crashkernel=256M retain_initrd kunit.enable=0
