@@ -1,0 +1,1 @@
+hugepagesz=1G hugepages=0:2,1:2
