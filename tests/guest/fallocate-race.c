@@ -3,7 +3,9 @@
  * fallocate(2) on hugetlbfs against everything that can meet it: faults, reads,
  * writes, private copies, holes, truncation, forks, pins, migration, signals,
  * reservations, CPU hotplug, other calls.
- * Usage: fallocate-race [2M|1G] [ROUNDS]
+ * Usage: fallocate-race [2M|1G] [ROUNDS] [WORD]
+ *
+ * WORD: only tests with this in their name.
  *
  * In each round workers (processes of their own) go at a file while fallocate
  * runs. What must hold: no one ever sees a byte that is not zero and that no one
@@ -923,14 +925,27 @@ static const struct ktap_test tests[] = {
 
 int main(int argc, char **argv)
 {
+	const char *size = argc > 1 ? argv[1] : "2M";
+	static struct ktap_test chosen[ARRAY_SIZE(tests)];
+	int i, nr = 0, nr_1g = 0;
+
 	if (argc > 2)
 		rounds = atoi(argv[2]);
+	for (i = 0; i < (int)ARRAY_SIZE(tests); i++) {
+		if (argc > 3 && !strstr(tests[i].name, argv[3]))
+			continue;
+		chosen[nr++] = tests[i];
+		nr_1g += i < TESTS_1G;
+	}
+	if (!nr) {
+		fprintf(stderr, "no test has \"%s\" in its name\n", argv[3]);
+		return 2;
+	}
 	ktap_seconds += rounds;
 	r = mmap(NULL, sizeof(*r), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (r == MAP_FAILED) {
 		fprintf(stderr, "mmap(round): %s\n", strerror(errno));
 		return 1;
 	}
-	return huge_test_main(argc > 1 ? argv[1] : "2M", 8, tests, ARRAY_SIZE(tests),
-			      TESTS_1G);
+	return huge_test_main(size, 8, chosen, nr, nr_1g);
 }
