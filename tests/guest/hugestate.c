@@ -4,13 +4,23 @@
  *
  *	state: node0 2048kB nr=512 free=512 surplus=0
  *	state: total 2048kB nr=1024 free=1024 resv=0 surplus=0
+ *	state: sysctl nr_hugepages=1024
+ *	state: node0 cma=262144
  *	state: HugeTLB: allocating 4000 of page size 2.00 MiB failed. ...
  *
- * the last for each message of hugetlb in the kernel's log but the one that tells a
- * time. Sizes and nodes are in rising order, whatever order the kernel made them in.
+ * the one of CMA, in small pages, for each node that has some, and the last for each
+ * message of hugetlb in the kernel's log but the one that tells a time. Sizes and nodes
+ * are in rising order, whatever order the kernel made them in.
  * Fails where a warning of too few pages and the pool do not agree.
  *
  * "hugestate empty" gives all free pages back first, and leaves the messages out.
+ * "hugestate jobs" adds that message without its time, and the padata jobs that were
+ * traced, with the most threads that each may have. It needs trace_clock=global, or the
+ * kernel empties the buffer when it chooses a clock, and
+ * trace_event=padata:padata_mt_start:
+ *
+ *	state: HugeTLB: allocation took ... with hugepage_allocation_threads=4
+ *	state: job=hugetlb_pages_alloc_boot_ranges size=1024 ranges=2 min_chunk=256 threads=4 nice=0
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -23,10 +33,12 @@
 #include <unistd.h>
 
 #include "lib/huge.h"
+#include "lib/jobs.h"
 
 #define POOLS		"/sys/kernel/mm/hugepages"
 #define NODES		"/sys/devices/system/node"
 #define KERN_WARNING	4
+#define TOOK		"allocation took "
 
 static long leaf(const char *dir, long kb, const char *name)
 {
@@ -73,7 +85,7 @@ static int numbers(const char *dir, const char *format, long *out, int max)
 static bool wanted(int level, const char *msg)
 {
 	if (!strncasecmp(msg, "hugetlb", 7))
-		return !strstr(msg, "allocation took");
+		return !strstr(msg, TOOK);
 	return level <= KERN_WARNING && strcasestr(msg, "hugetlb");
 }
 
@@ -101,7 +113,16 @@ static int check_shortage(const char *msg)
 	return 1;
 }
 
-static int print_messages(void)
+/* The message that tells a time, without it. */
+static void print_took(const char *msg)
+{
+	const char *took = strstr(msg, TOOK), *with = took ? strstr(took, " with ") : NULL;
+
+	if (with)
+		printf("state: %.*s...%s\n", (int)(took - msg + strlen(TOOK)), msg, with);
+}
+
+static int print_messages(bool with_took)
 {
 	char rec[8192], *msg, *nl;
 	ssize_t n;
@@ -118,16 +139,60 @@ static int print_messages(void)
 			continue;
 		rec[n] = '\0';
 		msg = strchr(rec, ';');
-		if (!msg || !wanted(atoi(rec) & 7, msg + 1))
+		if (!msg)
 			continue;
 		nl = strchr(msg, '\n');
 		if (nl)
 			*nl = '\0';
+		if (with_took)
+			print_took(msg + 1);
+		if (!wanted(atoi(rec) & 7, msg + 1))
+			continue;
 		printf("state: %s\n", msg + 1);
 		rc |= check_shortage(msg + 1);
 	}
 	close(fd);
 	return rc;
+}
+
+static int print_jobs(void)
+{
+	struct job jobs[64], *j;
+	int n = jobs_read(jobs, 64);
+
+	if (n < 0) {
+		fprintf(stderr, "the traced jobs cannot be read: %s\n", strerror(errno));
+		return 1;
+	}
+	for (j = jobs; j < jobs + n; j++)
+		printf("state: job=%s size=%lu ranges=%u min_chunk=%lu threads=%u nice=%d\n",
+		       j->name, j->size, j->ranges, j->min_chunk, j->threads, j->nice);
+	return 0;
+}
+
+/* The zones' sum for each node that has pages of CMA. */
+static void print_cma(void)
+{
+	long nid = -1, next, pages, sum = 0;
+	char line[256];
+	FILE *f;
+
+	f = fopen("/proc/zoneinfo", "r");
+	if (!f)
+		return;
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, " cma %ld", &pages) == 1)
+			sum += pages;
+		if (sscanf(line, "Node %ld, zone", &next) != 1 || next == nid)
+			continue;
+		if (sum)
+			printf("state: node%ld cma=%ld\n", nid, sum);
+		nid = next;
+		sum = 0;
+	}
+	if (sum)
+		printf("state: node%ld cma=%ld\n", nid, sum);
+	fclose(f);
 }
 
 /* Give all free pages of a size back. */
@@ -144,8 +209,9 @@ int main(int argc, char **argv)
 {
 	long sizes[16], nids[1024];
 	bool empty = argc > 1 && !strcmp(argv[1], "empty");
+	bool jobs = argc > 1 && !strcmp(argv[1], "jobs");
+	int s, i, nr_sizes, nr_nids, rc;
 	char dir[128];
-	int s, i, nr_sizes, nr_nids;
 
 	nr_sizes = numbers(POOLS, "hugepages-%ldkB", sizes, 16);
 	nr_nids = numbers(NODES, "node%ld", nids, 1024);
@@ -167,5 +233,11 @@ int main(int argc, char **argv)
 		       leaf(POOLS, sizes[s], "resv_hugepages"),
 		       leaf(POOLS, sizes[s], "surplus_hugepages"));
 	}
-	return empty ? 0 : print_messages();
+	/* What a write to the file of the default size would be compared with. */
+	printf("state: sysctl nr_hugepages=%ld\n", read_long("/proc/sys/vm/nr_hugepages"));
+	print_cma();
+	if (empty)
+		return 0;
+	rc = print_messages(jobs);
+	return jobs ? rc | print_jobs() : rc;
 }

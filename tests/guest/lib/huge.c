@@ -187,7 +187,7 @@ bool pool_write(int nid, const char *leaf, long value)
 	return pool_write_text(nid, leaf, text);
 }
 
-static void pool_set_per_node(long nr)
+void pool_set_per_node(long nr)
 {
 	int i;
 

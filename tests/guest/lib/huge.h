@@ -28,6 +28,8 @@ void pool_read(struct pool *p);
 bool pool_write(int nid, const char *leaf, long value);
 bool pool_write_text(int nid, const char *leaf, const char *text);
 
+void pool_set_per_node(long nr);	/* as far as there are so many */
+
 long node_free_kb(int nid);	/* MemFree of a node */
 /* set_mempolicy() with the nodes whose bits are set; errno if it returns false. */
 bool mempolicy(int mode, unsigned long mask);
