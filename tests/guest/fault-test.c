@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -284,23 +286,26 @@ static void reap(pid_t pid)
 		    "child: status %#x", status);
 }
 
+#define RAMFS	"/tmp/ramfs"
+
 /*
  * Free small pages that were part of a file. What this leaves in their struct pages
- * must not matter to those who use them next, such as page tables.
+ * must not matter to those who use them next, such as page tables. The pages of ramfs
+ * are not movable, so that they go where the next page tables are taken from.
  */
 static void free_file_pages(void)
 {
-	size_t i, len = 32UL << 20;
-	int fd = memfd_create("small", 0);
-	char *map;
+	static char buf[SUB];
+	int i, fd;
 
-	NEED(fd >= 0 && !ftruncate(fd, len), "memfd: %s", strerror(errno));
-	map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	NEED(map != MAP_FAILED, "mmap: %s", strerror(errno));
-	for (i = 0; i < len; i += SUB)
-		map[i] = 1;
-	munmap(map, len);
+	mkdir(RAMFS, 0755);
+	NEED(!mount("none", RAMFS, "ramfs", 0, NULL), "mount(ramfs): %s", strerror(errno));
+	fd = open(RAMFS "/small", O_CREAT | O_RDWR, 0600);
+	NEED(fd >= 0, "open(" RAMFS "/small): %s", strerror(errno));
+	for (i = 0; i < 2048; i++)
+		NEED(write(fd, buf, SUB) == SUB, "write(" RAMFS "/small): %s", strerror(errno));
 	close(fd);
+	NEED(!umount(RAMFS), "umount: %s", strerror(errno));
 }
 
 /* A child writes to its parent's anonymous pages; each sees its own afterwards. */

@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <linux/mempolicy.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -201,9 +202,48 @@ static void t_grow(void)
 	pool_set_per_node(PER_NODE);
 }
 
+/* Pages on node 1 when node 0 has surplus ones: these are no part of what is missing. */
+static void t_surplus(void)
+{
+	size_t len = (PER_NODE + 4) * hsize;
+	struct pool p;
+	char *map;
+	int i, fd;
+
+	if (nr_nodes < 2)
+		SKIP("one node");
+	for (i = 1; i < nr_nodes; i++)
+		NEED(pool_write(nodes[i], "nr_hugepages", 0), "nr_hugepages: %s", strerror(errno));
+	NEED(pool_write(-1, "nr_overcommit_hugepages", 4), "nr_overcommit_hugepages: %s",
+	     strerror(errno));
+	NEED(mempolicy(MPOL_BIND, 1UL << nodes[0]), "set_mempolicy: %s", strerror(errno));
+	fd = huge_memfd();
+	NEED(!ftruncate(fd, len), "ftruncate(%zu): %s", len, strerror(errno));
+	map = map_shared(fd, len);
+	memset(map, 1, len);
+	begin();
+	NEED(pool_write(nodes[1], "nr_hugepages", 2), "nr_hugepages: %s", strerror(errno));
+	read_jobs("hugetlb_grow");
+	CHECK(!nr_jobs, "2 pages: %d jobs, none expected", nr_jobs);
+	begin();
+	NEED(pool_write(nodes[1], "nr_hugepages", 202), "nr_hugepages: %s", strerror(errno));
+	read_jobs("hugetlb_grow");
+	CHECK(nr_jobs == 1, "200 pages: %d jobs, 1 expected", nr_jobs);
+	expect_job("200 pages", jobs, 200, 1, CHUNK, 2);
+	pool_read(&p);
+	CHECK(p.surp == 4 && p.node_total[0] == PER_NODE + 4 && p.node_total[1] == 202,
+	      "Surp %ld, node%d has %ld pages, node%d %ld", p.surp, nodes[0], p.node_total[0],
+	      nodes[1], p.node_total[1]);
+	munmap(map, len);
+	close(fd);
+	pool_write(-1, "nr_overcommit_hugepages", 0);
+	pool_set_per_node(PER_NODE);
+}
+
 static const struct ktap_test tests[] = {
 	{ "a small page is cleared without helpers", t_small },
 	{ "growing the pool", t_grow },
+	{ "growing it next to surplus pages", t_surplus },
 };
 
 static const struct ktap_test gigantic_tests[] = {

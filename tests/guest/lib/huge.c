@@ -106,6 +106,22 @@ long node_free_kb(int nid)
 	return kb;
 }
 
+long free_kb(void)
+{
+	long n, pages = 0;
+	char line[256];
+	FILE *f;
+
+	f = fopen("/proc/zoneinfo", "r");
+	if (!f)
+		return -1;
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, " pages free %ld", &n) == 1 || sscanf(line, " count: %ld", &n) == 1)
+			pages += n;
+	fclose(f);
+	return pages * (long)(SMALL_PAGE >> 10);
+}
+
 bool mempolicy(int mode, unsigned long mask)
 {
 	return !syscall(SYS_set_mempolicy, mode, mask ? &mask : NULL, mask ? 64 : 0);

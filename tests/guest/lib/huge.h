@@ -31,6 +31,7 @@ bool pool_write_text(int nid, const char *leaf, const char *text);
 void pool_set_per_node(long nr);	/* as far as there are so many */
 
 long node_free_kb(int nid);	/* MemFree of a node */
+long free_kb(void);		/* of all nodes, and what CPUs keep in their lists */
 /* set_mempolicy() with the nodes whose bits are set; errno if it returns false. */
 bool mempolicy(int mode, unsigned long mask);
 
