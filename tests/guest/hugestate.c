@@ -20,7 +20,7 @@
  * trace_event=padata:padata_mt_start:
  *
  *	state: HugeTLB: allocation took ... with hugepage_allocation_threads=4
- *	state: job=hugetlb_pages_alloc_boot_ranges size=1024 ranges=2 min_chunk=256 threads=4 nice=0
+ *	state: job=hugetlb_pages_alloc_boot_ranges size=1024 ranges=2 min_chunk=64 threads=4 nice=0
  */
 #define _GNU_SOURCE
 #include <dirent.h>
