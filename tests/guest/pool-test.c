@@ -416,7 +416,7 @@ static void on_alarm(int sig)
 static void t_signal(void)
 {
 	struct sigaction sa = { .sa_handler = on_alarm };
-	long start, most, total, fewest, nr, kb;
+	long start, most, total, fewest, limit, nr, kb;
 	long long us;
 	int round;
 
@@ -446,10 +446,14 @@ static void t_signal(void)
 			fewest = total - start;
 	}
 	ktap_diag("%ld pages take %lld us; a signal left %ld", nr, us, fewest);
+	/* The first ones come after a 16th, and on a busy host up to 200 ms late. */
+	limit = nr / 8 + nr * 200000 / us;
+	if (limit > nr * 3 / 4)
+		limit = nr * 3 / 4;
 	if (us < 40000)
 		ktap_diag("too short for a timer: whether a signal ends it is not checked");
 	else
-		CHECK(fewest < nr / 4, "no signal ended it before %ld of %ld pages", fewest, nr);
+		CHECK(fewest < limit, "no signal ended it before %ld of %ld pages", fewest, nr);
 	/* What is missing is made up for. */
 	set_total(most);
 	expect_total("again", most);
