@@ -344,7 +344,10 @@ static void touch_reserved(unsigned int seed)
 	}
 }
 
-/* Pin folios of the file through /dev/udmabuf, which finds or makes them without their lock. */
+/*
+ * Pin folios of the file through /dev/udmabuf. It takes the inode's lock for that, which
+ * iommufd does not, so it waits for whole calls and meets no folio that is being cleared.
+ */
 static void pin_memfd(unsigned int seed)
 {
 	int dev = open("/dev/udmabuf", O_RDWR);
