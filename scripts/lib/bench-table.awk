@@ -1,22 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
-# Makes bench.tsv of lines "CASE KIND VALUE UNIT", kind being base, patched or limit, one line a boot.
+# With median.awk: makes bench.tsv of lines "CASE KIND VALUE UNIT", kind being base, patched or limit, one line a boot.
 # A case without values has only "CASE"; what cannot be computed is "-".
 # Spread is (max - min) / median, in per cent.
 
-function median(key,	v, n, i, j, t) {
+# The median of the values of a case; also sets low, high and count.
+function median_of(key,	v, n, middle) {
 	n = split(values[key], v, " ")
-	for (i = 2; i <= n; i++)
-		for (j = i; j > 1 && v[j - 1] + 0 > v[j] + 0; j--) {
-			t = v[j]
-			v[j] = v[j - 1]
-			v[j - 1] = t
-		}
 	if (!n)
 		return "-"
+	middle = median(v, n)
 	low = v[1] + 0
 	high = v[n] + 0
 	count = n
-	return n % 2 ? v[(n + 1) / 2] + 0 : (v[n / 2] + v[n / 2 + 1]) / 2
+	return middle
 }
 
 function number(v) { return v == "-" ? "-" : sprintf(v < 10 && v > -10 ? "%.2f" : "%.1f", v) }
@@ -39,11 +35,11 @@ END {
 	print "case", "unit", "runs", "base", "patched", "ratio", "limit", "of_limit", "base_spread", "patched_spread"
 	for (i = 1; i <= nr; i++) {
 		name = cases[i]
-		limit = median(name SUBSEP "limit")
-		base = median(name SUBSEP "base")
+		limit = median_of(name SUBSEP "limit")
+		base = median_of(name SUBSEP "base")
 		base_spread = spread(base)
 		runs = base == "-" ? 0 : count
-		patched = median(name SUBSEP "patched")
+		patched = median_of(name SUBSEP "patched")
 		if (base == "-" && patched != "-")
 			runs = count
 		patched_spread = spread(patched)

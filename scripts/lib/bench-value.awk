@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# One value and its unit out of a boot's log, or nothing. -v spec= says which:
+# With median.awk: one value and its unit out of a boot's log, or nothing. -v spec= says which:
 #   initcall NAME     duration of that initcall, as initcall_debug prints it
 #   between A | B     from the last kernel line that has A to the first after it that has B
 #   guest NAME        median of the lines "bench: NAME VALUE UNIT" of a program in the guest
@@ -7,16 +7,6 @@
 
 function kernel_time() {
 	return match($0, /\[ *[0-9]+\.[0-9]+\]/) ? substr($0, RSTART + 1, RLENGTH - 2) + 0 : -1
-}
-
-function median(v, n,	i, j, t) {
-	for (i = 2; i <= n; i++)
-		for (j = i; j > 1 && v[j - 1] > v[j]; j--) {
-			t = v[j]
-			v[j] = v[j - 1]
-			v[j - 1] = t
-		}
-	return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
 }
 
 BEGIN {

@@ -127,7 +127,11 @@ run_case() {
 	done
 }
 
-bench_value() { awk -v spec="$1" -f "$top/scripts/lib/bench-value.awk" "$2"; }
+bench_value() {
+	awk -v spec="$1" -f "$top/scripts/lib/median.awk" -f "$top/scripts/lib/bench-value.awk" "$2"
+}
+
+bench_table() { awk -f "$top/scripts/lib/median.awk" -f "$top/scripts/lib/bench-table.awk" "$@"; }
 
 # values DIR NAME KIND SPEC [LABEL [ROW]]: a line "ROW LABEL VALUE UNIT" for each log that has the value.
 values() {
@@ -177,14 +181,14 @@ printed_values() {
 			$1 == "bench:" && !seen[$2]++ { print from, $2 }' "$log" | while read -r from metric; do
 			echo "$metric $(basename "$log" | cut -d. -f2) $(bench_value "$from $metric" "$log")"
 		done
-	done | awk -f "$top/scripts/lib/bench-table.awk" | column -t -s $'\t'
+	done | bench_table | column -t -s $'\t'
 }
 
 # report DIR: bench.tsv, the table, the plot and what is missing, from the logs alone.
 report() {
 	rm -f "$1/missing"
 	all_values "$1" >"$1/values"
-	awk -f "$top/scripts/lib/bench-table.awk" "$1/values" >"$1/bench.tsv"
+	bench_table "$1/values" >"$1/bench.tsv"
 	column -t -s $'\t' "$1/bench.tsv"
 	echo "values are medians; spreads (max - min) / median in per cent; - was not measured, see bench.log"
 	sed -n 's/^host_load=\(0*[1-9].*\)/note: the machine was busy before the run: load \1/p' "$1/bench.log"

@@ -43,17 +43,9 @@
 static long leaf(const char *dir, long kb, const char *name)
 {
 	char path[256];
-	long v = -1;
-	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/hugepages-%ldkB/%s", dir, kb, name);
-	f = fopen(path, "r");
-	if (!f)
-		return -1;
-	if (fscanf(f, "%ld", &v) != 1)
-		v = -1;
-	fclose(f);
-	return v;
+	return read_long(path);
 }
 
 /* Numbers N of the entries of @dir that match @format, in rising order. */
