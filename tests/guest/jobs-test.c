@@ -146,11 +146,6 @@ static void t_small(void)
 	CHECK(!nr_jobs, "%d jobs, none expected", nr_jobs);
 }
 
-static void set_total(long nr)
-{
-	NEED(pool_write(-1, "nr_hugepages", nr), "nr_hugepages=%ld: %s", nr, strerror(errno));
-}
-
 #define CHUNK	64	/* least pages of a chunk: 128M */
 #define BATCH	4096	/* most pages of a job: 4G a thread */
 
@@ -186,18 +181,18 @@ static void t_grow(void)
 	most = most / 2 * nr_nodes * 3 / 4;
 
 	begin();
-	set_total(pool_pages + 2 * CHUNK - 1);
+	pool_set_total(pool_pages + 2 * CHUNK - 1);
 	read_jobs("hugetlb_grow");
 	CHECK(!nr_jobs, "a few pages: %d jobs, none expected", nr_jobs);
 	pool_set_per_node(PER_NODE);
 
 	begin();
-	set_total(pool_pages + 2 * CHUNK + 1);
+	pool_set_total(pool_pages + 2 * CHUNK + 1);
 	expect_grow_jobs("enough", 2 * CHUNK + 1);
 	pool_set_per_node(PER_NODE);
 
 	begin();
-	set_total(pool_pages + most);
+	pool_set_total(pool_pages + most);
 	expect_grow_jobs("many", most);
 	pool_set_per_node(PER_NODE);
 }

@@ -30,11 +30,6 @@
 #define MIN_FREE	"/proc/sys/vm/min_free_kbytes"
 #define MANY		"18446744073709551615"
 
-static void set_total(long nr)
-{
-	NEED(pool_write(-1, "nr_hugepages", nr), "nr_hugepages=%ld: %s", nr, strerror(errno));
-}
-
 static void set_node(int i, long nr)
 {
 	NEED(pool_write(nodes[i], "nr_hugepages", nr), "node%d nr_hugepages=%ld: %s", nodes[i], nr,
@@ -135,7 +130,7 @@ static void learn_turn(void)
 	int i;
 
 	pool_read(&before);
-	set_total(before.total + 1);
+	pool_set_total(before.total + 1);
 	pool_read(&after);
 	NEED(after.total == before.total + 1, "one page more: Total %ld -> %ld", before.total,
 	     after.total);
@@ -170,13 +165,13 @@ static void t_turns(void)
 		char when[32];
 
 		take_turns(nr);
-		set_total(want_total);
+		pool_set_total(want_total);
 		snprintf(when, sizeof(when), "%ld more", nr);
 		expect_nodes(when, want);
 	}
 	for (i = 0; i < ARRAY_SIZE(steps); i++) {
 		want_total -= steps[i];
-		set_total(want_total);
+		pool_set_total(want_total);
 		expect_total("fewer", want_total);
 	}
 	reset();
@@ -254,7 +249,7 @@ static void t_interleave(void)
 	/* It has no say in the other file. */
 	mempolicy(MPOL_BIND, 1UL << nodes[0]);
 	take_turns(200);
-	set_total(want_total);
+	pool_set_total(want_total);
 	mempolicy(MPOL_DEFAULT, 0);
 	expect_nodes("policy, but the file without", want);
 	reset();
@@ -279,10 +274,10 @@ static void t_cpuset(void)
 
 	memcpy(nr, pool_start.node_total, sizeof(nr));
 	nr[1] += 3;
-	set_total(pool_pages + 3);
+	pool_set_total(pool_pages + 3);
 	expect_nodes("3 more in a cpuset", nr);
 	nr[1] += 200;
-	set_total(pool_pages + 203);
+	pool_set_total(pool_pages + 203);
 	expect_nodes("200 more in a cpuset", nr);
 	set_node(0, pool_start.node_total[0] + 200);
 	expect_nodes("another node than the cpuset's", nr);
@@ -341,7 +336,7 @@ static void t_one_node_full(void)
 	pool_read(&a);
 	set_node(0, a.node_total[0] - few);
 	pool_read(&a);
-	set_total(a.total + each * nr_nodes);
+	pool_set_total(a.total + each * nr_nodes);
 	expect_total("a node is full", a.total + each * nr_nodes);
 	pool_read(&b);
 	for (i = 1; i < nr_nodes; i++) {
@@ -385,7 +380,7 @@ static void t_all_too_few(void)
 		for (i = 0; i < nr_nodes; i++)
 			expect_most("all that there is", i, safe[i]);
 	}
-	set_total(total - 1);
+	pool_set_total(total - 1);
 	expect_total("one fewer", total - 1);
 	reset();
 	keep_free(kept);
@@ -393,7 +388,7 @@ static void t_all_too_few(void)
 	/* The turns go on after that. */
 	learn_turn();
 	take_turns(201);
-	set_total(want_total);
+	pool_set_total(want_total);
 	expect_nodes("after all that there is", want);
 	reset();
 }
@@ -432,7 +427,7 @@ static void t_signal(void)
 	fewest = nr = least_room() * nr_nodes;
 	most = start + nr;
 	us = now_us();
-	set_total(most);
+	pool_set_total(most);
 	us = now_us() - us;
 	expect_total("no signal", most);
 	for (round = 1; round <= 16; round++) {
@@ -443,7 +438,7 @@ static void t_signal(void)
 
 		reset();
 		setitimer(ITIMER_REAL, &timer, NULL);
-		set_total(most);
+		pool_set_total(most);
 		setitimer(ITIMER_REAL, &off, NULL);
 		total = check_sums("signal");
 		CHECK(total > start && total <= most, "Total %ld, %ld asked for", total, most);
@@ -460,7 +455,7 @@ static void t_signal(void)
 	else
 		CHECK(fewest < limit, "no signal ended it before %ld of %ld pages", fewest, nr);
 	/* What is missing is made up for. */
-	set_total(most);
+	pool_set_total(most);
 	expect_total("again", most);
 	reset();
 	expect_free(kb);
@@ -520,7 +515,7 @@ static void t_global_and_node_at_once(void)
 			set_node(0, 150 + round);
 			ktap_end_test();
 		}
-		set_total(350 - round);
+		pool_set_total(350 - round);
 		end_child(pid);
 		check_sums("all and one at once");
 		pool_read(&p);
@@ -542,7 +537,7 @@ static void t_use(void)
 	reset();
 	kb = free_kb();
 	nr = least_room() * nr_nodes;
-	set_total(pool_pages + nr);
+	pool_set_total(pool_pages + nr);
 	expect_total("grown", pool_pages + nr);
 	/* No more than a gigabyte, which is a lot of the host's. */
 	nr = nr < 512 ? nr : 512;
@@ -573,11 +568,11 @@ static void t_surplus(void)
 	pool_read(&p);
 	CHECK(p.surp == 4 && p.total == pool_pages + 4 && !p.free,
 	      "overcommitted: Total %ld Free %ld Surp %ld", p.total, p.free, p.surp);
-	set_total(pool_pages + 200);
+	pool_set_total(pool_pages + 200);
 	pool_read(&p);
 	CHECK(!p.surp && p.total == pool_pages + 200 && p.free == 196,
 	      "grown: Total %ld Free %ld Surp %ld", p.total, p.free, p.surp);
-	set_total(pool_pages);
+	pool_set_total(pool_pages);
 	pool_read(&p);
 	CHECK(p.surp == 4 && p.total == pool_pages + 4 && !p.free,
 	      "shrunk: Total %ld Free %ld Surp %ld", p.total, p.free, p.surp);

@@ -203,6 +203,11 @@ bool pool_write(int nid, const char *leaf, long value)
 	return pool_write_text(nid, leaf, text);
 }
 
+void pool_set_total(long nr)
+{
+	NEED(pool_write(-1, "nr_hugepages", nr), "nr_hugepages=%ld: %s", nr, strerror(errno));
+}
+
 void pool_set_per_node(long nr)
 {
 	int i;

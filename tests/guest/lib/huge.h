@@ -29,6 +29,7 @@ bool pool_write(int nid, const char *leaf, long value);
 bool pool_write_text(int nid, const char *leaf, const char *text);
 
 void pool_set_per_node(long nr);	/* as far as there are so many */
+void pool_set_total(long nr);		/* on all nodes in turn; ends the test if it cannot */
 
 long node_free_kb(int nid);	/* MemFree of a node */
 long free_kb(void);		/* of all nodes, and what CPUs keep in their lists */
