@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "lib/huge.h"
+#include "lib/iommu.h"
 #include "lib/ktap.h"
 
 #define MAX_WORKERS	16
@@ -344,9 +345,38 @@ static void touch_reserved(unsigned int seed)
 	}
 }
 
+static void met(void)
+{
+	__atomic_fetch_add(&r->met, 1, __ATOMIC_RELAXED);
+}
+
+/* The last bytes of a folio that a pinner looks at: they are cleared late. */
+#define PIN_BYTES	(64 << 10)
+
+/* Have a device read the file. It takes no lock of the inode, and so may meet what is being cleared. */
+static void pin_iommu(unsigned int seed)
+{
+	static char buf[PIN_BYTES];
+	struct iommu iommu;
+
+	NEED(iommu_open(&iommu, r->fd, r->pages * hsize), "iommufd: %s", strerror(errno));
+	while (!stopped()) {
+		long n = rnd(&seed) % r->pages;
+		size_t i;
+
+		NEED(iommu_read(&iommu, (n + 1) * hsize - PIN_BYTES, buf, PIN_BYTES),
+		     "IOMMU_TEST_OP_ACCESS_RW(page %ld): %s", n, strerror(errno));
+		for (i = 0; i < PIN_BYTES && !buf[i]; i++)
+			;
+		CHECK(i == PIN_BYTES, "round %d: a device read non-zero in page %ld, %zu bytes from its end",
+		      r->number, n, PIN_BYTES - i);
+		met();
+	}
+}
+
 /*
- * Pin folios of the file through /dev/udmabuf. It takes the inode's lock for that, which
- * iommufd does not, so it waits for whole calls and meets no folio that is being cleared.
+ * Pin folios of the file through /dev/udmabuf. It takes the inode's lock for that, so it waits
+ * for whole calls and meets no folio that is being cleared.
  */
 static void pin_memfd(unsigned int seed)
 {
@@ -367,11 +397,6 @@ static void pin_memfd(unsigned int seed)
 		munmap(p, hsize);
 		close(buf);
 	}
-}
-
-static void met(void)
-{
-	__atomic_fetch_add(&r->met, 1, __ATOMIC_RELAXED);
 }
 
 /*
@@ -877,24 +902,34 @@ static void t_two_files(void)
 	}
 }
 
-static void t_pin(void)
+static void race_pin(void (*pin)(unsigned int seed))
 {
 	int i, ret, fd;
 
-	if (access("/dev/udmabuf", R_OK | W_OK))
-		SKIP("no /dev/udmabuf: %s", strerror(errno));
 	for (i = 0; i < rounds; i++) {
 		fd = huge_memfd();
 		begin(i, fd, pool_pages);
 		NEED(!fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), "F_SEAL_SHRINK: %s", strerror(errno));
-		spawn(pin_memfd);
-		spawn(pin_memfd);
+		spawn(pin);
+		spawn(pin);
 		go();
 		ret = file_fill(fd, 0, pool_pages);
 		CHECK(ret == 0, "round %d: fallocate: %d", i, ret);
 		join(0);
 		finish_full(fd);
 	}
+}
+
+/* With a device where the kernel has one, else with the other user of memfd_pin_folios(). */
+static void t_pin(void)
+{
+	if (iommu_present()) {
+		race_pin(pin_iommu);
+		return;
+	}
+	if (access("/dev/udmabuf", R_OK | W_OK))
+		SKIP("no /dev/udmabuf: %s", strerror(errno));
+	race_pin(pin_memfd);
 }
 
 /* What depends on the size of a page comes first, and is all that is run with 1G. */
