@@ -47,7 +47,7 @@ struct test_cmd {
 			uint64_t iova, length, uptr;
 			uint32_t flags;
 		} access_rw;
-		uint64_t largest[5];
+		uint64_t largest[6];
 	};
 	uint32_t last;
 };
