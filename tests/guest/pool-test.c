@@ -618,6 +618,50 @@ static void t_gigantic_node(void)
 		gigantic_steps(n);
 }
 
+#define SMALL		4096
+
+/* Fill most of a node with small pages and free every other one: what is free then is in pieces. */
+static void fragment_node(int i)
+{
+	size_t off, len = (node_free_kb(nodes[i]) / 5 * 4) << 10;
+	char *map;
+
+	NEED(mempolicy(MPOL_BIND, 1UL << nodes[i]), "set_mempolicy: %s", strerror(errno));
+	map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	NEED(map != MAP_FAILED, "mmap(%zu): %s", len, strerror(errno));
+	madvise(map, len, MADV_NOHUGEPAGE);
+	for (off = 0; off < len; off += SMALL)
+		map[off] = 1;
+	for (off = 0; off < len; off += 2 * SMALL)
+		NEED(!madvise(map + off, SMALL, MADV_DONTNEED), "madvise: %s", strerror(errno));
+	mempolicy(MPOL_DEFAULT, 0);
+}
+
+/* What helpers find free is not enough: the rest has to be made free, on each node. */
+static void t_compact(void)
+{
+	long total, whole = least_room(), nr = whole * 4 / 3 / 4;
+	struct pool p;
+	int i;
+
+	if (nr_nodes * whole * hsize > 4UL << 30)
+		SKIP("nodes are too large to fill them");
+	for (i = 0; i < nr_nodes; i++)
+		fragment_node(i);
+	/* Of the memory, 20 % is free in whole huge pages, and 40 % in small ones; 25 % is asked for. */
+	pool_set_total(pool_pages + nr * nr_nodes);
+	total = check_sums("fragmented");
+	pool_read(&p);
+	/* How many cannot be had, and so fall to another node, is another number each time. */
+	CHECK(total >= pool_pages + nr * nr_nodes * 19 / 20, "%ld of %ld pages were had",
+	      total - pool_pages, nr * nr_nodes);
+	for (i = 0; i < nr_nodes; i++)
+		CHECK(p.node_total[i] - pool_start.node_total[i] >= nr * 3 / 4,
+		      "node%d got %ld pages, about %ld expected", nodes[i],
+		      p.node_total[i] - pool_start.node_total[i], nr);
+	reset();
+}
+
 static const struct ktap_test tests[] = {
 	{ "nodes take turns", t_turns },
 	{ "sysctl", t_sysctl },
@@ -633,6 +677,7 @@ static const struct ktap_test tests[] = {
 	{ "all and one node at once", t_global_and_node_at_once },
 	{ "pages can be used and go back", t_use },
 	{ "surplus pages", t_surplus },
+	{ "memory has to be compacted", t_compact },
 };
 
 static const struct ktap_test gigantic_tests[] = {
