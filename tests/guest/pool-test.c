@@ -287,6 +287,52 @@ static void t_cpuset(void)
 	reset();
 }
 
+/* The cpuset loses nodes while the pool grows: what they gave is counted once, and all comes to an end. */
+static void t_cpuset_shrinks(void)
+{
+	long total, most = pool_pages + least_room() * nr_nodes;
+	char all[16], one[16];
+	long long us;
+	int round;
+
+	if (nr_nodes < 2)
+		SKIP("one node");
+	reset();
+	us = now_us();
+	pool_set_total(most);
+	us = now_us() - us;
+	expect_total("all nodes", most);
+	snprintf(one, sizeof(one), "%d", nodes[0]);
+	NEED(write_str(CGROUP "/cgroup.subtree_control", "+cpuset"), "cpuset: %s", strerror(errno));
+	rmdir(CHILD);
+	NEED(!mkdir(CHILD, 0755), "mkdir(" CHILD "): %s", strerror(errno));
+	snprintf(all, sizeof(all), "0-%d", nodes[nr_nodes - 1]);
+	for (round = 0; round < 8; round++) {
+		pid_t pid;
+		int status;
+
+		reset();
+		if (!write_str(CHILD "/cpuset.mems", all))
+			SKIP("no cpuset with nodes %s", all);
+		pid = fork();
+		NEED(pid >= 0, "fork: %s", strerror(errno));
+		if (!pid) {
+			NEED(write_str(CHILD "/cgroup.procs", "0"), "enter " CHILD ": %s",
+			     strerror(errno));
+			pool_set_total(most);
+			ktap_end_test();
+		}
+		usleep(us * (round + 1) / 10);
+		CHECK(write_str(CHILD "/cpuset.mems", one), "write(cpuset.mems, %s): %s", one,
+		      strerror(errno));
+		waitpid(pid, &status, 0);
+		total = check_sums("cpuset of one node");
+		CHECK(total <= most, "Total %ld, %ld asked for", total, most);
+	}
+	CHECK(!rmdir(CHILD), "rmdir(" CHILD "): %s", strerror(errno));
+	reset();
+}
+
 /* ---- less memory than asked for ---- */
 
 static void expect_most(const char *when, int i, long safe)
@@ -669,6 +715,7 @@ static const struct ktap_test tests[] = {
 	{ "mempolicy: bind", t_bind },
 	{ "mempolicy: interleave", t_interleave },
 	{ "cpuset of one node", t_cpuset },
+	{ "cpuset that shrinks", t_cpuset_shrinks },
 	{ "more than a node has", t_node_too_few },
 	{ "a node is full", t_one_node_full },
 	{ "more than there is", t_all_too_few },
