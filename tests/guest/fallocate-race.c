@@ -356,13 +356,13 @@ static void met(void)
 /* Have a device read the file. It takes no lock of the inode, and so may meet what is being cleared. */
 static void pin_iommu(unsigned int seed)
 {
-	static char buf[PIN_BYTES];
+	static uint64_t buf[PIN_BYTES / sizeof(uint64_t)];
 	struct iommu iommu;
 
 	NEED(iommu_open(&iommu, r->fd, r->pages * hsize), "iommufd: %s", strerror(errno));
 	while (!stopped()) {
 		long n = rnd(&seed) % r->pages;
-		size_t i;
+		ssize_t bad;
 
 		if (!iommu_read(&iommu, (n + 1) * hsize - PIN_BYTES, buf, PIN_BYTES)) {
 			/*
@@ -373,10 +373,9 @@ static void pin_iommu(unsigned int seed)
 			     strerror(errno));
 			continue;
 		}
-		for (i = 0; i < PIN_BYTES && !buf[i]; i++)
-			;
-		CHECK(i == PIN_BYTES, "round %d: a device read non-zero in page %ld, %zu bytes from its end",
-		      r->number, n, PIN_BYTES - i);
+		bad = first_nonzero(buf, PIN_BYTES);
+		CHECK(bad < 0, "round %d: a device read non-zero in page %ld, %zd bytes from its end",
+		      r->number, n, PIN_BYTES - bad);
 		met();
 	}
 }

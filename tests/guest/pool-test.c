@@ -15,16 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/cgroup.h"
 #include "lib/huge.h"
 #include "lib/ktap.h"
 
-#define CGROUP		"/sys/fs/cgroup"
-#define CHILD		CGROUP "/pool"
+#define CHILD		"pool"	/* a cgroup */
 #define SYSCTL		"/proc/sys/vm/nr_hugepages"
 #define HVO		"/proc/sys/vm/hugetlb_optimize_vmemmap"
 #define MIN_FREE	"/proc/sys/vm/min_free_kbytes"
@@ -255,6 +254,24 @@ static void t_interleave(void)
 	reset();
 }
 
+static pid_t start_child(void)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	NEED(pid >= 0, "fork: %s", strerror(errno));
+	return pid;
+}
+
+static void end_child(pid_t pid)
+{
+	int status;
+
+	NEED(waitpid(pid, &status, 0) == pid, "waitpid: %s", strerror(errno));
+	CHECK(!status, "child ended with %#x", status);
+}
+
 static void t_cpuset(void)
 {
 	long nr[MAX_NODES];
@@ -263,14 +280,10 @@ static void t_cpuset(void)
 	if (nr_nodes < 2)
 		SKIP("one node");
 	reset();
-	if (!write_str(CGROUP "/cgroup.subtree_control", "+cpuset"))
-		SKIP("no cpuset controller in " CGROUP);
-	rmdir(CHILD);
-	NEED(!mkdir(CHILD, 0755), "mkdir(" CHILD "): %s", strerror(errno));
+	cgroup_make(CHILD, "cpuset");
 	snprintf(mems, sizeof(mems), "%d", nodes[1]);
-	NEED(write_str(CHILD "/cpuset.mems", mems), "write(cpuset.mems, %s): %s", mems,
-	     strerror(errno));
-	NEED(write_str(CHILD "/cgroup.procs", "0"), "enter " CHILD ": %s", strerror(errno));
+	cgroup_write(CHILD, "cpuset.mems", mems);
+	cgroup_enter(CHILD);
 
 	memcpy(nr, pool_start.node_total, sizeof(nr));
 	nr[1] += 3;
@@ -282,8 +295,7 @@ static void t_cpuset(void)
 	set_node(0, pool_start.node_total[0] + 200);
 	expect_nodes("another node than the cpuset's", nr);
 
-	write_str(CGROUP "/cgroup.procs", "0");
-	CHECK(!rmdir(CHILD), "rmdir(" CHILD "): %s", strerror(errno));
+	cgroup_remove(CHILD);
 	reset();
 }
 
@@ -303,33 +315,26 @@ static void t_cpuset_shrinks(void)
 	us = now_us() - us;
 	expect_total("all nodes", most);
 	snprintf(one, sizeof(one), "%d", nodes[0]);
-	NEED(write_str(CGROUP "/cgroup.subtree_control", "+cpuset"), "cpuset: %s", strerror(errno));
-	rmdir(CHILD);
-	NEED(!mkdir(CHILD, 0755), "mkdir(" CHILD "): %s", strerror(errno));
+	cgroup_make(CHILD, "cpuset");
 	snprintf(all, sizeof(all), "0-%d", nodes[nr_nodes - 1]);
 	for (round = 0; round < 8; round++) {
 		pid_t pid;
-		int status;
 
 		reset();
-		if (!write_str(CHILD "/cpuset.mems", all))
-			SKIP("no cpuset with nodes %s", all);
-		pid = fork();
-		NEED(pid >= 0, "fork: %s", strerror(errno));
+		cgroup_write(CHILD, "cpuset.mems", all);
+		pid = start_child();
 		if (!pid) {
-			NEED(write_str(CHILD "/cgroup.procs", "0"), "enter " CHILD ": %s",
-			     strerror(errno));
+			cgroup_enter(CHILD);
 			pool_set_total(most);
 			ktap_end_test();
 		}
 		usleep(us * (round + 1) / 10);
-		CHECK(write_str(CHILD "/cpuset.mems", one), "write(cpuset.mems, %s): %s", one,
-		      strerror(errno));
-		waitpid(pid, &status, 0);
+		cgroup_write(CHILD, "cpuset.mems", one);
+		end_child(pid);
 		total = check_sums("cpuset of one node");
 		CHECK(total <= most, "Total %ld, %ld asked for", total, most);
 	}
-	CHECK(!rmdir(CHILD), "rmdir(" CHILD "): %s", strerror(errno));
+	cgroup_remove(CHILD);
 	reset();
 }
 
@@ -505,24 +510,6 @@ static void t_signal(void)
 	expect_total("again", most);
 	reset();
 	expect_free(kb);
-}
-
-static pid_t start_child(void)
-{
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	NEED(pid >= 0, "fork: %s", strerror(errno));
-	return pid;
-}
-
-static void end_child(pid_t pid)
-{
-	int status;
-
-	NEED(waitpid(pid, &status, 0) == pid, "waitpid: %s", strerror(errno));
-	CHECK(!status, "child ended with %#x", status);
 }
 
 static void t_two_nodes_at_once(void)
