@@ -5,7 +5,8 @@
  *
  * NAME: one process allocates the whole size. NAME.limit: one process a CPU,
  * pinned, each a file of its own with its part of the size, until the slowest is
- * done. NAME.cpu: CPU time of the whole machine during the first of the two.
+ * done. NAME.cpu, NAME.limit-cpu: CPU time of the whole machine during the first,
+ * and of the processes during the second.
  * The pool must have the pages; it is emptied between passes by closing files.
  *
  * pinned: the process may use one CPU alone, and there is no limit.
@@ -65,7 +66,7 @@ static void single(const char *name, off_t size)
 
 static void whole(const char *name, off_t size, bool pinned)
 {
-	double wall, cpu, split = 0;
+	double wall, cpu, split = 0, split_cpu = 0;
 	int fd = huge_file();
 
 	cpu = bench_cpu_begin();
@@ -73,7 +74,7 @@ static void whole(const char *name, off_t size, bool pinned)
 	cpu = bench_cpu_since(cpu);
 	close(fd);
 	if (!pinned) {
-		split = bench_split_ms(alloc_part, &size);
+		split = bench_split_ms(alloc_part, &size, &split_cpu);
 		if (split < 0)
 			exit(1);
 	}
@@ -81,8 +82,10 @@ static void whole(const char *name, off_t size, bool pinned)
 		return;
 	bench_print(name, "", wall, "ms");
 	bench_print(name, ".cpu", cpu, "ms");
-	if (!pinned)
-		bench_print(name, ".limit", split, "ms");
+	if (pinned)
+		return;
+	bench_print(name, ".limit", split, "ms");
+	bench_print(name, ".limit-cpu", split_cpu, "ms");
 }
 
 int main(int argc, char **argv)

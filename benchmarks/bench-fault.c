@@ -12,7 +12,8 @@
  * the same clearing or copying, and no page has to wait for another CPU.
  * NAME.peer (fault alone): as NAME.limit, but by threads of one process that use
  * MADV_POPULATE_WRITE, as users prefault today.
- * NAME.cpu, NAME.private.cpu: CPU time of the whole machine.
+ * NAME.cpu, NAME.private.cpu: CPU time of the whole machine. NAME.limit-cpu: that of
+ * the processes of NAME.limit.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -124,6 +125,14 @@ static void print(bool counts, const char *name, const char *suffix, double ms)
 		bench_print(name, suffix, ms, "ms");
 }
 
+static void print_limit(bool counts, const char *name, char *p)
+{
+	double cpu, wall = bench_split_ms(touch_part, p, &cpu);
+
+	print(counts, name, ".limit", wall);
+	print(counts, name, ".limit-cpu", cpu);
+}
+
 static void fault_pass(const char *name, bool counts)
 {
 	static const struct {
@@ -150,7 +159,7 @@ static void fault_pass(const char *name, bool counts)
 	}
 
 	p = map_pages(SMALL, MAP_SHARED);
-	print(counts, name, ".limit", bench_split_ms(touch_part, p));
+	print_limit(counts, name, p);
 	munmap(p, len);
 
 	p = map_pages(SMALL, MAP_SHARED);
@@ -194,7 +203,7 @@ static void cow_pass(const char *name, bool counts)
 
 	p = map_pages(SMALL, MAP_PRIVATE);
 	touch(p, len, SMALL);
-	print(counts, name, ".limit", bench_split_ms(touch_part, p));
+	print_limit(counts, name, p);
 	munmap(p, len);
 }
 

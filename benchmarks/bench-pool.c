@@ -11,6 +11,7 @@
  * NAME.limit: those who write nr_hugepages wait for each other, but those who
  * map more pages than there are do not: one process a CPU, pinned, gets its part
  * of the pages into the pool by that, as surplus pages, from the same nodes.
+ * NAME.limit-cpu: CPU time of these processes.
  *
  * single: grows by one page, PAGES times. NAME is the median in us, which is the
  * time of a thousand in ms.
@@ -60,13 +61,13 @@ static int map_part(int cpu, int nr_cpus, void *arg)
 		    -1, 0) == MAP_FAILED ? -1 : 0;
 }
 
-static double limit_ms(struct pool_case *c)
+static double limit_ms(struct pool_case *c, double *cpu)
 {
 	double ms;
 
 	if (!pool_write(-1, "nr_overcommit_hugepages", c->pages))
 		bench_die("nr_overcommit_hugepages");
-	ms = bench_split_ms(map_part, c);
+	ms = bench_split_ms(map_part, c, cpu);
 	pool_write(-1, "nr_overcommit_hugepages", 0);
 	set_pool(c, 0);
 	expect_free(0, "after the limit");
@@ -75,7 +76,7 @@ static double limit_ms(struct pool_case *c)
 
 static void bench_large(const char *name, struct pool_case *c)
 {
-	double wall, cpu, split;
+	double wall, cpu, split, split_cpu;
 	int pass;
 
 	for (pass = -1; pass < PASSES; pass++) {
@@ -86,7 +87,7 @@ static void bench_large(const char *name, struct pool_case *c)
 		cpu = bench_cpu_since(cpu);
 		expect_free(c->pages, name);
 		set_pool(c, 0);
-		split = limit_ms(c);
+		split = limit_ms(c, &split_cpu);
 		if (split < 0) {
 			fprintf(stderr, "a process could not map its part of %ld pages\n", c->pages);
 			exit(1);
@@ -96,6 +97,7 @@ static void bench_large(const char *name, struct pool_case *c)
 		bench_print(name, "", wall, "ms");
 		bench_print(name, ".cpu", cpu, "ms");
 		bench_print(name, ".limit", split, "ms");
+		bench_print(name, ".limit-cpu", split_cpu, "ms");
 	}
 }
 

@@ -6,8 +6,9 @@
  *	bench: METRIC VALUE UNIT
  *
  * one line for each measured pass; scripts take medians and spreads. For a case
- * named C, METRIC is C for the case itself, C.cpu for the CPU time that it took
- * and C.limit for the same work split over one process a CPU.
+ * named C, METRIC is C for the case itself, C.cpu for the CPU time that it took,
+ * C.limit for the same work split over one process a CPU, and C.limit-cpu for the
+ * CPU time of these.
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -139,19 +140,22 @@ struct bench_split {
 
 /*
  * Run fn(cpu, nr_cpus, arg) in one process a CPU, pinned and started together.
- * Milliseconds until the slowest has ended it; -1 if one failed.
+ * Milliseconds until the slowest has ended it; -1 if one failed. cpu_ms: CPU time
+ * of all of them in it.
  */
-static inline double bench_split_ms(int (*fn)(int cpu, int nr_cpus, void *arg), void *arg)
+static inline double bench_split_ms(int (*fn)(int cpu, int nr_cpus, void *arg), void *arg,
+				    double *cpu_ms)
 {
 	int cpu, nr = sysconf(_SC_NPROCESSORS_ONLN);
 	struct bench_split *s;
-	double *end, start, last = 0;
-	size_t len = sizeof(*s) + nr * sizeof(double);
+	double *end, *own, start, last = 0;
+	size_t len = sizeof(*s) + 2 * nr * sizeof(double);
 
 	s = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (s == MAP_FAILED)
 		bench_die("mmap(split)");
 	end = (double *)(s + 1);
+	own = end + nr;
 	for (cpu = 0; cpu < nr; cpu++) {
 		pid_t pid = fork();
 
@@ -163,9 +167,11 @@ static inline double bench_split_ms(int (*fn)(int cpu, int nr_cpus, void *arg), 
 		__atomic_add_fetch(&s->ready, 1, __ATOMIC_SEQ_CST);
 		while (!__atomic_load_n(&s->go, __ATOMIC_SEQ_CST))
 			sched_yield();
+		own[cpu] = bench_own_ms();
 		if (fn(cpu, nr, arg))
 			__atomic_store_n(&s->failed, 1, __ATOMIC_SEQ_CST);
 		end[cpu] = bench_ms();
+		own[cpu] = bench_own_ms() - own[cpu];
 		_exit(0);
 	}
 	while (__atomic_load_n(&s->ready, __ATOMIC_SEQ_CST) < nr)
@@ -174,9 +180,12 @@ static inline double bench_split_ms(int (*fn)(int cpu, int nr_cpus, void *arg), 
 	__atomic_store_n(&s->go, 1, __ATOMIC_SEQ_CST);
 	while (wait(NULL) > 0)
 		;
-	for (cpu = 0; cpu < nr; cpu++)
+	*cpu_ms = 0;
+	for (cpu = 0; cpu < nr; cpu++) {
 		if (end[cpu] > last)
 			last = end[cpu];
+		*cpu_ms += own[cpu];
+	}
 	if (s->failed)
 		last = start - 1;
 	munmap(s, len);
