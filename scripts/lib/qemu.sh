@@ -6,6 +6,7 @@
 # (see scripts/judge --state), or after the Nth where its line begins with "N: "; scripts/test also compares what
 # it prints on the base and on the patched kernel. NAME itself is a file of shell assignments:
 #   cpus=2                     virtual CPUs
+#   sockets=2                  of them, as many as CPUs if not given; the CPUs of one share their last cache
 #   mem=4G                     memory, where nodes= is not given
 #   nodes=("cpus=0,mem=2G" "id=2,cpus=1,mem=2G" "mem=1G")
 #                              NUMA nodes in the order in which QEMU gets them; id counts up by itself;
@@ -38,12 +39,13 @@ mebibytes() {
 qemu_topology() {
 	local file=${SCENARIOS:-$top/tests/scenarios}/$1 node id=0 total=0 size cpu field
 	[[ -n $1 && -f $file ]] || die "unknown scenario \"$1\"; there are: $(scenario_names | xargs)"
-	cpus=1 mem=1G nodes=() cpu_model=qemu64,+pdpe1gb prealloc=off config=bench run=hugestate
+	cpus=1 sockets='' mem=1G nodes=() cpu_model=qemu64,+pdpe1gb prealloc=off config=bench run=hugestate
 	min_tests=0 splat='' panic='' kernel_inside='' base_fault='' full='' scraps=0 slack=0 qemu=()
 	# shellcheck source=/dev/null
 	. "$file"
-	# A socket a CPU: the kernel warns of one that spans nodes.
-	topology=(-cpu "$cpu_model" -smp "cpus=$cpus,sockets=$cpus,cores=1,threads=1")
+	# A socket a CPU, if not told otherwise: the kernel warns of one that spans nodes.
+	: "${sockets:=$cpus}"
+	topology=(-cpu "$cpu_model" -smp "cpus=$cpus,sockets=$sockets,cores=$((cpus / sockets)),threads=1")
 	# QEMU refuses to fill memory beforehand that it may not reserve.
 	local host_memory=reserve=off
 	[[ $prealloc == off ]] || host_memory=prealloc=on
