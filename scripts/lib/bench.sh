@@ -202,7 +202,7 @@ reasons() {
 }
 
 plot() {
-	awk -F"\t" 'NR > 1 && $4 != "-" { n++ } END { exit !n }' "$1/bench.tsv" || return 0
+	awk -F"\t" '$2 == "ms" && $4 != "-" { n++ } END { exit !n }' "$1/bench.tsv" || return 0
 	command -v gnuplot >/dev/null || return 0
 	gnuplot -e "dir='$1'" "$top/scripts/lib/bench.gnuplot" || say "no plot: gnuplot failed"
 }
