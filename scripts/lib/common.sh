@@ -63,6 +63,20 @@ need() {
 	((${#missing[@]} == 0)) || die "missing: ${missing[*]}; run \"make setup\" to install what is needed"
 }
 
+# at_once COMMAND ITEM...: the command for each of the items, all at the same time; 1 if one of them failed.
+at_once() {
+	local command=$1 item pid pids=() failed=0
+	shift
+	for item; do
+		"$command" "$item" &
+		pids+=($!)
+	done
+	for pid in "${pids[@]}"; do
+		wait "$pid" || failed=1
+	done
+	return "$failed"
+}
+
 # need_space DIR GIB WHAT: refuse early rather than fail half-way.
 need_space() {
 	local dir=$1 free
