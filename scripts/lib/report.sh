@@ -30,8 +30,8 @@ run() {
 	0) result=ok && echo "ok $name ($((SECONDS - start)) s)" ;;
 	77) result=skip && echo "skip $name ($((SECONDS - start)) s): $(tail -n 1 "$log")" ;;
 	*)
-		echo "FAIL $name ($((SECONDS - start)) s)"
-		tail -n 25 "$log" | sed 's/^/    /'
+		# In one write: others may be reporting, too.
+		printf '%s\n' "FAIL $name ($((SECONDS - start)) s)" "$(tail -n 25 "$log" | sed 's/^/    /')"
 		result=FAIL failed=1
 		;;
 	esac

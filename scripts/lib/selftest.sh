@@ -323,6 +323,27 @@ t_configure_names_dropped_options() {
 	fails 'unknown configuration "y"; there are: x' s configure --tree base --config y
 }
 
+t_builds_of_a_folder_wait_for_each_other() {
+	fake_stack
+	mkdir -p "$scratch/f"
+	echo CONFIG_B=y >"$scratch/f/a.config"
+	touch "$scratch/f/expect.config" "$scratch/f/Kconfig.stack"
+	echo 'good a' >"$scratch/f/configs"
+	mkdir -p "$OUT/7.3/build"
+	(
+		. "$top/scripts/lib/kbuild.sh"
+		kbuild_lock "$OUT/7.3/build/base-good"
+		# What a script does that has the folder goes on.
+		FRAGMENTS=$scratch/f s configure --tree base --config good
+		rm -r "$OUT/7.3/build/base-good"
+		sleep 1
+		no test -e "$OUT/7.3/build/base-good"
+	) &
+	sleep 0.5
+	FRAGMENTS=$scratch/f s configure --tree base --config good
+	wait $!
+}
+
 t_boot_names_what_is_wrong() {
 	fails 'no kernel "nowhere"' s boot --kernel nowhere --scenario smoke --log x
 	fails 'needs a value' s boot --kernel
