@@ -64,16 +64,22 @@ need() {
 }
 
 # at_once COMMAND ITEM...: the command for each of the items, all at the same time; 1 if one of them failed.
+# What ends the script ends them as well: in the background they would not hear of Ctrl-C.
 at_once() {
 	local command=$1 item pid pids=() failed=0
 	shift
+	trap 'kill "${pids[@]}" 2>/dev/null; exit 143' TERM
 	for item; do
-		"$command" "$item" &
+		{
+			trap - INT QUIT TERM
+			"$command" "$item"
+		} &
 		pids+=($!)
 	done
 	for pid in "${pids[@]}"; do
 		wait "$pid" || failed=1
 	done
+	trap - TERM
 	return "$failed"
 }
 

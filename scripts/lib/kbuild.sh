@@ -27,8 +27,11 @@ kbuild_lock() {
 	local fd
 	[[ :${BUILDS_LOCKED:-}: != *":$1:"* ]] || return 0
 	mkdir -p "$(dirname "$1")"
-	exec {fd}>"$1.lock"
-	flock "$fd"
+	exec {fd}>"${1%/}.lock"
+	flock -n "$fd" || {
+		say "waiting for another build in $1"
+		flock "$fd" || die "$1.lock cannot be locked"
+	}
 	export BUILDS_LOCKED=${BUILDS_LOCKED:-}:$1
 }
 

@@ -124,7 +124,7 @@ accelerator() {
 			(
 				topology=(-cpu qemu64 -m 512M)
 				qemu_command kvm "$1" "$2" "-- true"
-				run_logged "$probe" 8
+				run_logged "$probe" "${PROBE_LIMIT:-8}"
 			)
 			if grep -q '^guest: end' "$probe"; then echo kvm >"$answer.new"; fi
 		fi

@@ -31,7 +31,7 @@ run() {
 	77) result=skip && echo "skip $name ($((SECONDS - start)) s): $(tail -n 1 "$log")" ;;
 	*)
 		# In one write: others may be reporting, too.
-		printf '%s\n' "FAIL $name ($((SECONDS - start)) s)" "$(tail -n 25 "$log" | sed 's/^/    /')"
+		cat <<<"FAIL $name ($((SECONDS - start)) s)"$'\n'"$(tail -n 25 "$log" | sed 's/^/    /')"
 		result=FAIL failed=1
 		;;
 	esac

@@ -333,13 +333,14 @@ t_builds_of_a_folder_wait_for_each_other() {
 	(
 		. "$top/scripts/lib/kbuild.sh"
 		kbuild_lock "$OUT/7.3/build/base-good"
+		touch "$scratch/locked"
 		# What a script does that has the folder goes on.
 		FRAGMENTS=$scratch/f s configure --tree base --config good
 		rm -r "$OUT/7.3/build/base-good"
 		sleep 1
 		no test -e "$OUT/7.3/build/base-good"
 	) &
-	sleep 0.5
+	until [[ -e $scratch/locked ]]; do sleep 0.1; done
 	FRAGMENTS=$scratch/f s configure --tree base --config good
 	wait $!
 }
