@@ -29,8 +29,7 @@
 #define MADV_POPULATE_WRITE	23
 #endif
 
-#define SUB	4096UL		/* a subpage */
-#define WORDS	(SUB / 8)
+#define WORDS	(SMALL_PAGE / 8)
 #define ZERO	0
 
 /* As many pages as can be there twice. */
@@ -42,8 +41,8 @@ static long touch_shift;	/* chooses others where there are fewer pages */
 /* In the first, last, middle, second, ... subpage. */
 static size_t touch_in_page(long i)
 {
-	const size_t at[TOUCHES] = { 0, hsize - 8, hsize / 2, SUB, hsize - 3 * SUB + 8,
-				     hsize / 4 + 2 * SUB };
+	const size_t at[TOUCHES] = { 0, hsize - 8, hsize / 2, SMALL_PAGE, hsize - 3 * SMALL_PAGE + 8,
+				     hsize / 4 + 2 * SMALL_PAGE };
 
 	return at[i % TOUCHES];
 }
@@ -73,12 +72,12 @@ static bool large(void)
 
 static bool looked_at(size_t offset)
 {
-	long i, sub = offset % hsize / SUB;
+	long i, sub = offset % hsize / SMALL_PAGE;
 
 	if (all_subpages || !large() || sub % 61 == 0)
 		return true;
 	for (i = 0; i < TOUCHES; i++)
-		if (labs(sub - (long)(touch_in_page(i) / SUB)) < 16)
+		if (labs(sub - (long)(touch_in_page(i) / SMALL_PAGE)) < 16)
 			return true;
 	return false;
 }
@@ -92,7 +91,7 @@ static void fill(char *map, long pages, unsigned int seed)
 {
 	size_t offset, w;
 
-	for (offset = 0; offset < pages * hsize; offset += SUB) {
+	for (offset = 0; offset < pages * hsize; offset += SMALL_PAGE) {
 		if (!looked_at(offset))
 			continue;
 		for (w = 0; w < WORDS; w += word_step())
@@ -136,7 +135,7 @@ static void expect_words(const char *when, const char *map, long pages, unsigned
 		long bad = 0, first = 0, last = 0;
 		uint64_t got = 0;
 
-		for (offset = i * hsize; offset < (i + 1) * hsize; offset += SUB) {
+		for (offset = i * hsize; offset < (i + 1) * hsize; offset += SMALL_PAGE) {
 			p = (const uint64_t *)(map + offset);
 			if (!looked_at(offset))
 				continue;
@@ -144,7 +143,7 @@ static void expect_words(const char *when, const char *map, long pages, unsigned
 				if (p[w] == word(seed, offset + 8 * w) ||
 				    offset + 8 * w == touch_offset(i))
 					continue;
-				last = offset % hsize / SUB;
+				last = offset % hsize / SMALL_PAGE;
 				if (bad++)
 					continue;
 				first = last;
@@ -295,7 +294,7 @@ static void reap(pid_t pid)
  */
 static void free_file_pages(void)
 {
-	static char buf[SUB];
+	static char buf[SMALL_PAGE];
 	int i, fd;
 
 	mkdir(RAMFS, 0755);
@@ -303,7 +302,7 @@ static void free_file_pages(void)
 	fd = open(RAMFS "/small", O_CREAT | O_RDWR, 0600);
 	NEED(fd >= 0, "open(" RAMFS "/small): %s", strerror(errno));
 	for (i = 0; i < 2048; i++)
-		NEED(write(fd, buf, SUB) == SUB, "write(" RAMFS "/small): %s", strerror(errno));
+		NEED(write(fd, buf, SMALL_PAGE) == SMALL_PAGE, "write(" RAMFS "/small): %s", strerror(errno));
 	close(fd);
 	NEED(!umount(RAMFS), "umount: %s", strerror(errno));
 }

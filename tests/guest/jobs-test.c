@@ -19,7 +19,6 @@
 #include "lib/jobs.h"
 #include "lib/ktap.h"
 
-#define SUB		4096UL		/* a subpage */
 #define RADIUS		2		/* subpages on each side of a fault that the caller does */
 #define MAX_NICE	19
 #define MAX_JOBS	64
@@ -60,7 +59,7 @@ static void expect_job(const char *when, const struct job *j, unsigned long size
  */
 static void expect_page_jobs(const char *when, const char *name, unsigned long sub)
 {
-	unsigned long subs = hsize / SUB, left, right;
+	unsigned long subs = hsize / SMALL_PAGE, left, right;
 	int n = 0;
 
 	left = sub > RADIUS ? sub - RADIUS : 0;
@@ -90,7 +89,7 @@ static volatile char *map_page(void)
 
 static void t_clear(void)
 {
-	const unsigned long sub[] = { 0, hsize / SUB / 2, hsize / SUB - 1 };
+	const unsigned long sub[] = { 0, hsize / SMALL_PAGE / 2, hsize / SMALL_PAGE - 1 };
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(sub); i++) {
@@ -99,7 +98,7 @@ static void t_clear(void)
 
 		snprintf(when, sizeof(when), "touched in subpage %lu", sub[i]);
 		begin();
-		p[sub[i] * SUB] = 1;
+		p[sub[i] * SMALL_PAGE] = 1;
 		expect_page_jobs(when, "clear_subpages_mt", sub[i]);
 		munmap((void *)p, hsize);
 	}
@@ -107,7 +106,7 @@ static void t_clear(void)
 
 static void t_copy(void)
 {
-	unsigned long sub = hsize / SUB / 2;
+	unsigned long sub = hsize / SMALL_PAGE / 2;
 	volatile char *p = map_page();
 	pid_t pid;
 
@@ -116,7 +115,7 @@ static void t_copy(void)
 	NEED(pid >= 0, "fork: %s", strerror(errno));
 	if (!pid) {
 		begin();
-		p[sub * SUB] = 2;
+		p[sub * SMALL_PAGE] = 2;
 		expect_page_jobs("copied", "copy_user_gigantic_page", sub);
 		ktap_end_test();
 	}

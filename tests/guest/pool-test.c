@@ -651,8 +651,6 @@ static void t_gigantic_node(void)
 		gigantic_steps(n);
 }
 
-#define SMALL		4096
-
 /* Fill most of a node with small pages and free every other one: what is free then is in pieces. */
 static void fragment_node(int i)
 {
@@ -663,10 +661,10 @@ static void fragment_node(int i)
 	map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	NEED(map != MAP_FAILED, "mmap(%zu): %s", len, strerror(errno));
 	madvise(map, len, MADV_NOHUGEPAGE);
-	for (off = 0; off < len; off += SMALL)
+	for (off = 0; off < len; off += SMALL_PAGE)
 		map[off] = 1;
-	for (off = 0; off < len; off += 2 * SMALL)
-		NEED(!madvise(map + off, SMALL, MADV_DONTNEED), "madvise: %s", strerror(errno));
+	for (off = 0; off < len; off += 2 * SMALL_PAGE)
+		NEED(!madvise(map + off, SMALL_PAGE, MADV_DONTNEED), "madvise: %s", strerror(errno));
 	mempolicy(MPOL_DEFAULT, 0);
 }
 

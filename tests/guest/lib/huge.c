@@ -19,7 +19,6 @@
 #include "ktap.h"
 
 #define HUGE_DIR	"/tmp/huge-test"
-#define SMALL_PAGE	4096UL
 #define SMALL_WORDS	(SMALL_PAGE / 8)
 #define SAMPLES		512	/* small pages looked at in a huge page */
 

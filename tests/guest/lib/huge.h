@@ -10,6 +10,7 @@
 #include "ktap.h"
 
 #define MAX_NODES	64
+#define SMALL_PAGE	4096UL	/* bytes of one, as of a subpage */
 
 struct pool {
 	long total, free, resv, surp;
