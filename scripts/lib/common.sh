@@ -83,6 +83,19 @@ at_once() {
 	return "$failed"
 }
 
+# lock PATH: this process and what it starts have it for themselves: two builds in one folder spoil it.
+lock() {
+	local fd
+	[[ :${LOCKED:-}: != *":$1:"* ]] || return 0
+	mkdir -p "$(dirname "$1")"
+	exec {fd}>"${1%/}.lock"
+	flock -n "$fd" || {
+		say "waiting for who has $1"
+		flock "$fd" || die "$1.lock cannot be locked"
+	}
+	export LOCKED=${LOCKED:-}:$1
+}
+
 # need_space DIR GIB WHAT: refuse early rather than fail half-way.
 need_space() {
 	local dir=$1 free

@@ -22,19 +22,6 @@ kbuild_select() {
 	esac
 }
 
-# kbuild_lock FOLDER: this process and what it starts have that build folder for themselves: two makes in one spoil it.
-kbuild_lock() {
-	local fd
-	[[ :${BUILDS_LOCKED:-}: != *":$1:"* ]] || return 0
-	mkdir -p "$(dirname "$1")"
-	exec {fd}>"${1%/}.lock"
-	flock -n "$fd" || {
-		say "waiting for another build in $1"
-		flock "$fd" || die "$1.lock cannot be locked"
-	}
-	export BUILDS_LOCKED=${BUILDS_LOCKED:-}:$1
-}
-
 # kbuild MAKE-ARGUMENT...
 # srcroot: sources are named through a link in the build folder instead of by their full path, so
 # that base and patched give the compiler the same words. Depend mode: the compiler's own list of headers

@@ -117,8 +117,8 @@ run_logged() {
 # takes on a slow machine: where it hangs, it does so for good.
 accelerator() {
 	local answer=$OUT/accel probe=$OUT/accel.log
+	[[ -f $answer ]] || lock "$answer"
 	if [[ ! -f $answer ]]; then
-		mkdir -p "$OUT"
 		printf 'tcg,thread=multi\n' >"$answer.new"
 		if [[ -w /dev/kvm ]]; then
 			(

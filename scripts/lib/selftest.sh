@@ -331,8 +331,7 @@ t_builds_of_a_folder_wait_for_each_other() {
 	echo 'good a' >"$scratch/f/configs"
 	mkdir -p "$OUT/7.3/build"
 	(
-		. "$top/scripts/lib/kbuild.sh"
-		kbuild_lock "$OUT/7.3/build/base-good"
+		lock "$OUT/7.3/build/base-good"
 		touch "$scratch/locked"
 		# What a script does that has the folder goes on.
 		FRAGMENTS=$scratch/f s configure --tree base --config good
