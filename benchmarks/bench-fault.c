@@ -16,7 +16,6 @@
  * the processes of NAME.limit.
  */
 #define _GNU_SOURCE
-#include <pthread.h>
 
 #include "bench.h"
 
@@ -65,58 +64,21 @@ static int touch_part(int cpu, int nr_cpus, void *arg)
 	return 0;
 }
 
-struct peer {
-	pthread_t thread;
-	pthread_barrier_t *start;
-	char *p;
-	int cpu, nr_cpus;
-	int err;
-	double end;
-};
-
-static void *populate_part(void *arg)
+static int populate_part(int cpu, int nr_cpus, void *arg)
 {
-	struct peer *peer = arg;
 	size_t bytes;
-	char *p = part(peer->p, peer->cpu, peer->nr_cpus, &bytes);
+	char *p = part(arg, cpu, nr_cpus, &bytes);
 
-	bench_pin(peer->cpu);
-	pthread_barrier_wait(peer->start);
-	if (madvise(p, bytes, MADV_POPULATE_WRITE))
-		peer->err = errno;
-	peer->end = bench_ms();
-	return NULL;
+	return madvise(p, bytes, MADV_POPULATE_WRITE);
 }
 
 static double peer_ms(char *p)
 {
-	int cpu, nr = sysconf(_SC_NPROCESSORS_ONLN);
-	struct peer *peers = calloc(nr, sizeof(*peers));
-	pthread_barrier_t barrier;
-	double start, last = 0;
+	double cpu_ms, ms = bench_threads_ms(sysconf(_SC_NPROCESSORS_ONLN), populate_part, p, &cpu_ms);
 
-	if (!peers)
-		bench_die("calloc");
-	pthread_barrier_init(&barrier, NULL, nr + 1);
-	for (cpu = 0; cpu < nr; cpu++) {
-		peers[cpu] = (struct peer){ .start = &barrier, .p = p, .cpu = cpu, .nr_cpus = nr };
-		errno = pthread_create(&peers[cpu].thread, NULL, populate_part, &peers[cpu]);
-		if (errno)
-			bench_die("pthread_create");
-	}
-	start = bench_ms();
-	pthread_barrier_wait(&barrier);
-	for (cpu = 0; cpu < nr; cpu++) {
-		pthread_join(peers[cpu].thread, NULL);
-		errno = peers[cpu].err;
-		if (errno)
-			bench_die("madvise(MADV_POPULATE_WRITE)");
-		if (peers[cpu].end > last)
-			last = peers[cpu].end;
-	}
-	pthread_barrier_destroy(&barrier);
-	free(peers);
-	return last - start;
+	if (ms < 0)
+		bench_die("madvise(MADV_POPULATE_WRITE)");
+	return ms;
 }
 
 static void print(bool counts, const char *name, const char *suffix, double ms)

@@ -15,6 +15,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -33,12 +34,17 @@ static inline void __attribute__((noreturn)) bench_die(const char *what)
 	exit(1);
 }
 
-static inline double bench_ms(void)
+static inline double bench_clock_ms(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return ts.tv_sec * 1e3 + ts.tv_nsec / 1e6;
+}
+
+static inline double bench_ms(void)
+{
+	return bench_clock_ms(CLOCK_MONOTONIC);
 }
 
 /*
@@ -78,10 +84,7 @@ static inline double bench_others_ms(void)
 
 static inline double bench_own_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return ts.tv_sec * 1e3 + ts.tv_nsec / 1e6;
+	return bench_clock_ms(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 /*
@@ -190,6 +193,69 @@ static inline double bench_split_ms(int (*fn)(int cpu, int nr_cpus, void *arg), 
 		last = start - 1;
 	munmap(s, len);
 	return last - start;
+}
+
+struct bench_thread {
+	pthread_t thread;
+	pthread_barrier_t *go;
+	int (*fn)(int cpu, int nr_cpus, void *arg);
+	void *arg;
+	int cpu, nr_cpus;
+	int err;
+	double end, cpu_ms;
+};
+
+static inline void *bench_thread_run(void *arg)
+{
+	struct bench_thread *t = arg;
+
+	bench_pin(t->cpu);
+	pthread_barrier_wait(t->go);
+	t->cpu_ms = bench_clock_ms(CLOCK_THREAD_CPUTIME_ID);
+	if (t->fn(t->cpu, t->nr_cpus, t->arg))
+		t->err = errno;
+	t->end = bench_ms();
+	t->cpu_ms = bench_clock_ms(CLOCK_THREAD_CPUTIME_ID) - t->cpu_ms;
+	return NULL;
+}
+
+/*
+ * The same in @nr threads of this process, on the first @nr CPUs, which have its
+ * page tables. If one failed errno says why.
+ */
+static inline double bench_threads_ms(int nr, int (*fn)(int cpu, int nr_cpus, void *arg),
+				      void *arg, double *cpu_ms)
+{
+	struct bench_thread *threads = calloc(nr, sizeof(*threads));
+	double start, last = 0;
+	pthread_barrier_t go;
+	int cpu, err = 0;
+
+	if (!threads)
+		bench_die("calloc");
+	pthread_barrier_init(&go, NULL, nr + 1);
+	for (cpu = 0; cpu < nr; cpu++) {
+		threads[cpu] = (struct bench_thread){ .go = &go, .fn = fn, .arg = arg, .cpu = cpu,
+						      .nr_cpus = nr };
+		errno = pthread_create(&threads[cpu].thread, NULL, bench_thread_run, &threads[cpu]);
+		if (errno)
+			bench_die("pthread_create");
+	}
+	start = bench_ms();
+	pthread_barrier_wait(&go);
+	*cpu_ms = 0;
+	for (cpu = 0; cpu < nr; cpu++) {
+		pthread_join(threads[cpu].thread, NULL);
+		*cpu_ms += threads[cpu].cpu_ms;
+		if (threads[cpu].err)
+			err = threads[cpu].err;
+		if (threads[cpu].end > last)
+			last = threads[cpu].end;
+	}
+	pthread_barrier_destroy(&go);
+	free(threads);
+	errno = err;
+	return err ? -1 : last - start;
 }
 
 #endif
