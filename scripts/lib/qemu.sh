@@ -35,7 +35,18 @@ mebibytes() {
 	esac
 }
 
+# The last machine type that has nodes without a backend for each.
+one_backend_machine=pc-i440fx-5.0
+
+# can_have_one_backend: says whether QEMU knows that machine.
+can_have_one_backend() {
+	[[ $(qemu-system-x86_64 -M help) == *$'\n'"$one_backend_machine "* ]]
+}
+
 # qemu_topology NAME: reads the scenario; sets topology, and spare, a part of the kernel command line.
+# With one_backend=1 the memory of all nodes is one backend of QEMU, if it can do that. An emulated CPU
+# remembers, in a cache line that all share, which backend it used last: two that work on a node each take
+# it from each other at each TLB miss, as no real CPUs do.
 qemu_topology() {
 	local file=${SCENARIOS:-$top/tests/scenarios}/$1 node id=0 total=0 size cpu field
 	[[ -n $1 && -f $file ]] || die "unknown scenario \"$1\"; there are: $(scenario_names | xargs)"
@@ -47,8 +58,9 @@ qemu_topology() {
 	: "${sockets:=$cpus}"
 	topology=(-cpu "$cpu_model" -smp "cpus=$cpus,sockets=$sockets,cores=$((cpus / sockets)),threads=1")
 	# QEMU refuses to fill memory beforehand that it may not reserve.
-	local host_memory=reserve=off
+	local host_memory=reserve=off one=0
 	[[ $prealloc == off ]] || host_memory=prealloc=on
+	if ((${one_backend:-0})) && can_have_one_backend; then one=1; fi
 	((${#nodes[@]})) || nodes=("cpus=0-$((cpus - 1)),mem=$mem")
 	for node in "${nodes[@]}"; do
 		size='' cpu=''
@@ -60,13 +72,19 @@ qemu_topology() {
 			*) die "$file: unknown node property \"$field\"" ;;
 			esac
 		done
-		if [[ -n $size ]]; then
-			topology+=(-object "memory-backend-ram,id=ram$id,size=${size}M,$host_memory")
-			total=$((total + size))
+		total=$((total + ${size:-0}))
+		if ((one)); then
+			topology+=(-numa "node,nodeid=$id$cpu,mem=${size:-0}M")
+		else
+			topology+=(${size:+-object "memory-backend-ram,id=ram$id,size=${size}M,$host_memory"}
+				-numa "node,nodeid=$id$cpu${size:+,memdev=ram$id}")
 		fi
-		topology+=(-numa "node,nodeid=$id$cpu${size:+,memdev=ram$id}")
 		id=$((id + 1))
 	done
+	if ((one)); then
+		topology+=(-M "$one_backend_machine,memory-backend=ram"
+			-object "memory-backend-ram,id=ram,size=${total}M,$host_memory")
+	fi
 	spare=''
 	for ((id = 0; id < scraps; id++)); do
 		spare+="${spare:+,}4K\$$((128 + 2 * id))M"
