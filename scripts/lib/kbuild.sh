@@ -36,3 +36,13 @@ kbuild() {
 		make -C "$srctree" O="$builddir" srcroot=src ARCH="$arch" KBUILD_KCONFIG="$builddir/Kconfig.all" \
 		CC="${CCACHE-$(command -v ccache || true)} gcc" "${probe[@]}" "$@"
 }
+
+# copy_build FROM TREE: begin $builddir with what FROM has compiled from TREE; the caller holds FROM's lock.
+copy_build() {
+	rm -rf "$builddir.new"
+	cp -a "$1" "$builddir.new"
+	rm -f "$builddir.new/.built" "$builddir.new/.configured"
+	# objtool is made with full paths; were it made again, so would be every object that it has seen.
+	find "$builddir.new/tools" -name '.*.cmd' -exec sed -i -e "s|$1/|$builddir/|g" -e "s|$2/|$srctree/|g" {} +
+	mv "$builddir.new" "$builddir"
+}
